@@ -63,7 +63,7 @@ var _ = Describe("The OpenAPI document", func() {
 		Expect(seen).To(BeNumerically(">", 1000))
 	})
 
-	It("names every field of a body, so that another one is noticed", func() {
+	It("lists every field of a body, so that an unknown field is noticed", func() {
 		done := map[*openapi3.Schema]bool{}
 		var walk func(where string, ref *openapi3.SchemaRef)
 		walk = func(where string, ref *openapi3.SchemaRef) {
@@ -93,7 +93,7 @@ var _ = Describe("The OpenAPI document", func() {
 
 // What a generator of clients makes of the document; test/clients runs three.
 var _ = Describe("A client that is generated from the OpenAPI document", func() {
-	It("sends JSON, the content type that stands first", func() {
+	It("sends JSON, the content type that is listed first", func() {
 		var doc yaml.Node
 		Expect(yaml.Unmarshal(api.OpenAPI(), &doc)).To(Succeed())
 		seen := 0
@@ -129,7 +129,7 @@ var _ = Describe("A client that is generated from the OpenAPI document", func() 
 		Expect(len(seen)).To(BeNumerically(">", 200))
 	})
 
-	It("sends no default by itself: that would fix what the gateway decides, and a PATCH would reset fields", func() {
+	It("sends no default on its own: that would override the gateway's decision, and a PATCH would reset fields", func() {
 		for path, item := range load().Paths.Map() {
 			for method, operation := range item.Operations() {
 				if operation.RequestBody == nil {
@@ -140,10 +140,10 @@ var _ = Describe("A client that is generated from the OpenAPI document", func() 
 				}
 			}
 		}
-		Expect(load().Components.Parameters["timeout"].Value.Schema.Value.Default).To(BeNil(), "it is an error without wait")
+		Expect(load().Components.Parameters["timeout"].Value.Schema.Value.Default).To(BeNil(), "timeout is an error without wait")
 	})
 
-	It("has a type for PATCH that needs no field", func() {
+	It("has a PATCH type without required fields", func() {
 		seen := 0
 		for path, item := range load().Paths.Map() {
 			if item.Patch == nil {
@@ -159,7 +159,7 @@ var _ = Describe("A client that is generated from the OpenAPI document", func() 
 		Expect(seen).To(Equal(9))
 	})
 
-	DescribeTable("needs no field of a new object but those without which there is none",
+	DescribeTable("requires only the essential fields of a new object",
 		func(path string, required ...string) {
 			for method, operation := range load().Paths.Value(path).Operations() {
 				if method != http.MethodPost {
@@ -182,7 +182,7 @@ var _ = Describe("A client that is generated from the OpenAPI document", func() 
 		Entry(nil, "/ratelimit/token", "Token_name"),
 	)
 
-	It("takes any JSON where the document does not say more", func() {
+	It("accepts any JSON where the document does not specify more", func() {
 		// openapi-typescript makes an object without anything an empty one.
 		seen := 0
 		for name, ref := range load().Components.Schemas {

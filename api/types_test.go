@@ -14,13 +14,13 @@ import (
 var _ = Describe("The types of filters and global configs", func() {
 	filters, globals := model.ConfigTypes(model.KindFilter), model.ConfigTypes(model.KindGlobalConfig)
 
-	It("are those of the OpenAPI document", func() {
+	It("are the same as in the OpenAPI document", func() {
 		schemas := load().Components.Schemas
 		Expect(schemas["FilterType"].Value.Enum).To(ConsistOf(filters))
 		Expect(schemas["GlobalconfigType"].Value.Enum).To(ConsistOf(globals))
 	})
 
-	It("are those of docs/api.md, with what they are attached to", func() {
+	It("are the same as in docs/api.md, with what they can be attached to", func() {
 		page, err := os.ReadFile("../docs/api.md")
 		Expect(err).NotTo(HaveOccurred())
 		rows := map[string]string{}

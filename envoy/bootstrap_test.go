@@ -58,7 +58,7 @@ func tree(bootstrap []byte) map[string]any {
 }
 
 var _ = Describe("Bootstrap", func() {
-	DescribeTable("is the written one and pleases Envoy",
+	DescribeTable("matches the golden file and is valid for Envoy",
 		func(p envoy.Params, golden string) {
 			out, err := envoy.Bootstrap(p)
 			Expect(err).NotTo(HaveOccurred())
@@ -72,7 +72,7 @@ var _ = Describe("Bootstrap", func() {
 			envoy.Params{Node: "edge-1", XDSAddr: "gatehouse.example:18001", MaxConnections: 7, Parent: "7f"}, "testdata/name.yaml"),
 	)
 
-	DescribeTable("with TLS, a token and limits is the written one and pleases Envoy",
+	DescribeTable("with TLS, a token and limits matches the golden file and is valid for Envoy",
 		func(change func(*envoy.Params, string), golden string) {
 			dir := certificateDir()
 			p := envoy.Params{Node: "gw", XDSAddr: "gatehouse.example:18000", TLS: &envoy.TLS{CA: dir + "/ca.crt"}}
@@ -87,7 +87,7 @@ var _ = Describe("Bootstrap", func() {
 		Entry("a certificate", func(p *envoy.Params, dir string) {
 			p.TLS.Cert, p.TLS.Key = dir+"/gw.crt", dir+"/gw.key"
 		}, "testdata/certificate.yaml"),
-		Entry("a certificate that is followed, an address", func(p *envoy.Params, dir string) {
+		Entry("a certificate that is watched, an address", func(p *envoy.Params, dir string) {
 			p.XDSAddr = "[0:0::1]:18000"
 			p.TLS.Cert, p.TLS.Key = dir+"/gw.crt", dir+"/gw.key"
 			p.TLS.CertFile, p.TLS.CAFile = dir+"/certificate.json", dir+"/ca.json"
@@ -103,7 +103,7 @@ var _ = Describe("Bootstrap", func() {
 			Expect(os.WriteFile(p.TLS.CertFile, certificate, 0o600)).To(Succeed())
 			Expect(os.WriteFile(p.TLS.CAFile, authorities, 0o600)).To(Succeed())
 		}, "testdata/followed.yaml"),
-		Entry("a token, as a sidecar, with limits and more of itself", func(p *envoy.Params, _ string) {
+		Entry("a token, as a sidecar, with limits and more metadata", func(p *envoy.Params, _ string) {
 			p.XDSAddr, p.TLS.ServerName = "10.0.0.1:18000", "control.example"
 			p.Token, p.Loopback, p.Parent = "ghx_abc-_.~+/=9", true, "7f"
 			p.MaxHeap, p.MaxConnections = 512<<20, 1000
@@ -112,13 +112,13 @@ var _ = Describe("Bootstrap", func() {
 		}, "testdata/token.yaml"),
 	)
 
-	It("follows nothing but the authorities where the Envoy has no certificate", func() {
+	It("watches only the authorities if the Envoy has no certificate", func() {
 		certificate, _, err := envoy.Follow(envoy.TLS{CA: "/ca.crt"}, "127.0.0.1:1")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(certificate).To(BeNil())
 	})
 
-	It("takes IPv6 addresses", func() {
+	It("accepts IPv6 addresses", func() {
 		out, err := envoy.Bootstrap(envoy.Params{Node: "gw", XDSAddr: "[::1]:18000", AdminAddr: "[::1]:0"})
 		Expect(err).NotTo(HaveOccurred())
 		validate(out)
@@ -145,7 +145,7 @@ var _ = Describe("Bootstrap", func() {
 		},
 		Entry("no node", envoy.Params{XDSAddr: "127.0.0.1:1"}, `node id "" must be text without control characters`),
 		Entry("a line break", envoy.Params{Node: "a\nadmin: x", XDSAddr: "127.0.0.1:1"}, `node id "a\nadmin: x" must be text without control characters`),
-		Entry("bytes", envoy.Params{Node: "\xff", XDSAddr: "127.0.0.1:1"}, `node id "\xff" must be text without control characters`),
+		Entry("control characters", envoy.Params{Node: "\xff", XDSAddr: "127.0.0.1:1"}, `node id "\xff" must be text without control characters`),
 		Entry("no port", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1"}, `xDS address "127.0.0.1" is not HOST:PORT such as 127.0.0.1:18000`),
 		Entry("any port", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:0"}, `xDS address "127.0.0.1:0" is not HOST:PORT such as 127.0.0.1:18000`),
 		Entry("no host", envoy.Params{Node: "gw", XDSAddr: ":18000"}, `xDS address ":18000" is not HOST:PORT such as 127.0.0.1:18000`),
@@ -158,13 +158,13 @@ var _ = Describe("Bootstrap", func() {
 		Entry("metadata of the control plane", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", Metadata: map[string]string{"gatehouse_parent": "x"}}, `metadata "gatehouse_parent": names that begin with "gatehouse_" belong to the control plane`),
 		Entry("a line break in a tag", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", StatsTags: map[string]string{"a": "b\nc"}}, `tag "a"="b\nc" must be text without control characters`),
 		Entry("a certificate alone", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", TLS: &envoy.TLS{CA: "/ca", Cert: "/c"}}, `TLS needs the authorities of the control plane, and a certificate needs its key`),
-		Entry("no authorities", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", TLS: &envoy.TLS{}}, `TLS needs the authorities of the control plane, and a certificate needs its key`),
+		Entry("no certificate authorities", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", TLS: &envoy.TLS{}}, `TLS needs the authorities of the control plane, and a certificate needs its key`),
 		Entry("a relative file", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", TLS: &envoy.TLS{CA: "ca.crt"}}, `file "ca.crt" is not an absolute path of text`),
 		Entry("a line break in the server name", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", TLS: &envoy.TLS{CA: "/ca", ServerName: "a\nb"}}, `server name "a\nb" must be text without control characters`),
 		Entry("an admin name", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", AdminAddr: "localhost:9001"}, `admin address "localhost:9001" is not IP:PORT such as 127.0.0.1:9001`),
 	)
 
-	It("takes a Unix socket for the admin endpoint", func() {
+	It("accepts a Unix socket for the admin endpoint", func() {
 		socket := filepath.Join(GinkgoT().TempDir(), "ad min's.sock")
 		out, err := envoy.Bootstrap(envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:18000", AdminSocket: socket, AdminAddr: "127.0.0.1:9001"})
 		Expect(err).NotTo(HaveOccurred())
@@ -174,7 +174,7 @@ var _ = Describe("Bootstrap", func() {
 		validate(out)
 	})
 
-	It("says how to start an Envoy, and one more on the same host", func() {
+	It("tells how to start an Envoy, and a second one on the same host", func() {
 		for _, name := range []string{"first", "second"} {
 			dir := GinkgoT().TempDir()
 			socket := filepath.Join(dir, "admin.sock")
@@ -200,7 +200,7 @@ var _ = Describe("Bootstrap", func() {
 		}
 	})
 
-	It("is made for the Envoy that make envoy fetches", func() {
+	It("is written for the Envoy version that make envoy downloads", func() {
 		out, err := exec.Command(program, "--version").Output()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(out)).To(ContainSubstring("/" + envoy.Version + "/"))

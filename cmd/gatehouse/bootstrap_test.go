@@ -27,7 +27,7 @@ var _ = Describe("gatehouse bootstrap", func() {
 	})
 	elsewhere := []string{"bootstrap", "--xds-addr", "10.0.0.1:18000"}
 
-	It("names absolute files, for Envoy has a directory of its own", func() {
+	It("writes absolute file names, because Envoy has a working directory of its own", func() {
 		GinkgoT().Chdir(dir)
 		out := good(append(elsewhere, "--xds-tls-ca", "ca.crt", "--xds-tls-cert", "gw.crt", "--xds-tls-key", "./gw.key")...)
 		for _, name := range []string{"ca.crt", "gw.crt", "gw.key"} {
@@ -36,7 +36,7 @@ var _ = Describe("gatehouse bootstrap", func() {
 		Expect(out).NotTo(ContainSubstring("PRIVATE KEY"))
 	})
 
-	It("warns of files that are not on this machine, as those of an Envoy elsewhere, and of bad ones it does not", func() {
+	It("warns about files that do not exist on this machine, which may be for an Envoy elsewhere, and refuses bad files", func() {
 		r := run1("", append(elsewhere, "--xds-tls-ca", "/there/ca.crt")...)
 		Expect(r.code).To(BeZero())
 		Expect(r.stderr).To(Equal(`gatehouse: warning: --xds-tls-ca: there is no file /there/ca.crt: it is the authority of the control plane ("gatehouse pki init DIR" makes its ca.crt); it was not checked` + "\n"))
@@ -48,7 +48,7 @@ var _ = Describe("gatehouse bootstrap", func() {
 		Expect(r.stderr).To(Equal("gatehouse: --xds-tls-cert: " + path("gw.crt") + ` is for gw and not for proxy "edge": issue one with "gatehouse pki issue DIR proxy edge"` + "\n"))
 	})
 
-	It("holds the token, says that it does, and warns where others see it", func() {
+	It("contains the token, says that it does, and warns if others can read it", func() {
 		const unencrypted = `gatehouse: warning: the token is sent to 10.0.0.1:18000 unencrypted: whoever sees it can act as proxy "gw"; set --xds-tls-ca` + "\n"
 		r := run1("", append(elsewhere, "--xds-token-file", path("token"))...)
 		Expect(r.code).To(BeZero())

@@ -61,7 +61,7 @@ var _ = Describe("export crd and import crd", func() {
 		Expect(run1("", "import", "crd", dir)).To(Equal(result{exitBadUsage, "", "gatehouse: reading " + dir + ": it is a directory; name the files in it\n"}))
 	})
 
-	It("write what secrets hold where the key is given", func() {
+	It("write what secrets hold if the key is set", func() {
 		key := filepath.Join(GinkgoT().TempDir(), "secret.key")
 		ring, _, err := seal.OpenOrCreate(key)
 		Expect(err).NotTo(HaveOccurred())
@@ -83,7 +83,7 @@ var _ = Describe("export crd and import crd", func() {
 		Expect(r.stderr).To(HavePrefix("gatehouse: opening the secrets with " + key + "2: "))
 	})
 
-	DescribeTable("say what is wrong", func(stdin, want string, args ...string) {
+	DescribeTable("report what is wrong", func(stdin, want string, args ...string) {
 		r := run1(stdin, args...)
 		Expect(r.code).To(Equal(exitBadUsage))
 		Expect(r.stdout).To(BeEmpty())
@@ -92,11 +92,11 @@ var _ = Describe("export crd and import crd", func() {
 		Entry("values without the key", "", "--secret-values needs --secret-key-file FILE: a running Gatehouse shows its secrets only sealed", "export", "crd", "--secret-values"),
 		Entry("a key without values", "", "--secret-key-file opens secrets that are written only with --secret-values: add it, or omit both", "export", "crd", "--secret-key-file", "a"),
 		Entry("no document", "version: 2", "this is not a configuration document: the document contains errors\n  line 1: version must be 1, the only version that this program supports", "export", "crd", "-"),
-		Entry("what cannot be carried", "{version: 1, upstreams: [{upstream_name: a, upstream_ip: '::1', upstream_port: 1}]}",
+		Entry("what Kubernetes cannot represent", "{version: 1, upstreams: [{upstream_name: a, upstream_ip: '::1', upstream_port: 1}]}",
 			"this configuration cannot be carried to Kubernetes as it is:\n  /upstream/a: upstream_ip ::1 is the machine itself, which in a cluster is the Pod of the gateway, and Kubernetes refuses it: write an address that its nodes reach, or a host name",
 			"export", "crd", "-"),
 		Entry("no objects", "a: b", "reading -: reading document 1: has no kind: it is not an object of Kubernetes", "import", "crd", "-"),
-		Entry("objects that lead nowhere", "{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: a}, spec: {virtualhost: {fqdn: a.example.com}, filters: [{name: b}]}}",
+		Entry("objects that refer to missing objects", "{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: a}, spec: {virtualhost: {fqdn: a.example.com}, filters: [{name: b}]}}",
 			"these objects cannot be read as a configuration:\n  GatewayHost a: the RouteFilter default/b is not among the objects", "import", "crd", "-"),
 	)
 })

@@ -29,7 +29,7 @@ var _ = Describe("apply", func() {
 		Expect(f.headers.Get("Content-Type")).To(Equal("application/yaml"))
 	})
 
-	It("sends JSON as such, and is JSON in a pipe", func() {
+	It("sends JSON as JSON, and prints JSON in a pipe", func() {
 		f := serving("PUT /config", reply{200, `{"data":{"created":0,"updated":0,"deleted":0,"unchanged":5,"changes":[],"warnings":[]}}`, nil})
 		Expect(run1(`{"version":1}`, "apply", "-f", "-").stdout).To(MatchJSON(`{"created":0,"updated":0,"deleted":0,"unchanged":5,"changes":[],"warnings":[]}`))
 		Expect(f.headers.Get("Content-Type")).To(Equal("application/json"))
@@ -45,7 +45,7 @@ var _ = Describe("apply", func() {
 		Expect(f.bodies).To(ConsistOf(MatchYAML("version: 1\nproxies: [{name: gw}, {name: edge}]")))
 	})
 
-	It("says what of a directory it does not send", func() {
+	It("lists the files of a directory that it does not send", func() {
 		serving("PUT /config?dry_run=true", reply{200, applied, nil})
 		dir := GinkgoT().TempDir()
 		Expect(os.MkdirAll(filepath.Join(dir, "team", "a"), 0o700)).To(Succeed())
@@ -98,13 +98,13 @@ var _ = Describe("dump", func() {
 		Expect(f.headers.Get("Accept")).To(Equal("application/yaml"))
 	})
 
-	It("asks for what the flags say", func() {
+	It("requests what the flags specify", func() {
 		f := serving("GET /config?secrets=sealed&tag=shop", reply{200, `{"version":1}`, nil})
 		Expect(good("dump", "--secrets", "sealed", "--tag", "shop", "-o", "json")).To(Equal(`{"version":1}`))
 		Expect(f.headers.Get("Accept")).To(Equal("application/json"))
 	})
 
-	It("fails when the document breaks off", func() {
+	It("fails when the document is incomplete", func() {
 		serving("GET /config", reply{200, "version: 1\n", map[string]string{"Content-Length": "100"}})
 		r := run1("", "dump")
 		Expect(r.code).To(Equal(1))

@@ -65,7 +65,7 @@ var _ = Describe("events", func() {
 	}
 	const start = "retry: 1000\nid: e-1\n\n"
 
-	It("shows a line for each, and goes on where a connection ended", func() {
+	It("shows a line for each event, and continues after a lost connection", func() {
 		out, errOut, ended, stop, s := following([]string{
 			start + event(2, "change", `,"revision":7,"actor":"ann","request":"POST /upstream","changes":1`) +
 				": ping\n\n" + event(3, "publish", `,"revision":7,"proxies":["edge","gw"],"took_ms":1.5`) +
@@ -90,7 +90,7 @@ var _ = Describe("events", func() {
 		Expect(string(errOut.Contents())).To(Equal("gatehouse: the server ended the stream; connecting again in 500ms\ngatehouse: connected again\n"))
 	})
 
-	It("is JSON, a line for each, in a pipe", func() {
+	It("prints JSON in a pipe, one line for each event", func() {
 		out, _, ended, stop, s := following([]string{start, start + event(2, "change", `,"revision":7`)})
 		Eventually(out, "10s").Should(gbytes.Say("\n"))
 		Expect(string(out.Contents())).To(Equal(`{"event":"change","at":"T2","revision":7}` + "\n"))
@@ -108,7 +108,7 @@ var _ = Describe("events", func() {
 		Expect(string(errOut.Contents())).To(ContainSubstring("the token is not valid"))
 	})
 
-	It("fails when nobody is there", func() {
+	It("fails when no server answers", func() {
 		r := run1("", "events", "--server", "http://127.0.0.1:1")
 		Expect(r.code).To(Equal(1))
 		Expect(r.stderr).To(ContainSubstring("is gatehouse serve running there?"))

@@ -25,7 +25,7 @@ const cartExplained = `{"data":{"core_db_explain":[{"basis":"envoys","envoys":["
 "envoy":{"listener":"http-0.0.0.0:8080","route_configuration":"gatehouse","virtual_host":"shop","route":"cart","clusters":["blue+green"]}}]}}`
 
 var _ = Describe("gatehouse explain", func() {
-	It("shows the way of a request as a tree", func() {
+	It("shows the path of a request as a tree", func() {
 		f := serving("GET /proxy/gw/explain?address=192.0.2.7&header=x-a%3A+1&header=Host%3A+h&method=POST&url=http%3A%2F%2Fa%2Fcart", reply{status: 200, body: cartExplained})
 		out := good("explain", "gw", "http://a/cart", "-X", "POST", "-H", "x-a: 1", "-H", "Host: h", "--address", "192.0.2.7", "-o", "table", "--all")
 		Expect(f.calls).To(HaveLen(1))
@@ -57,7 +57,7 @@ envoy: listener "http-0.0.0.0:8080", route configuration "gatehouse", virtual ho
 `))
 	})
 
-	It("says at once which filters the server does not know", func() {
+	It("reports immediately which filters the server does not know", func() {
 		body := strings.Replace(cartExplained, `"forward":{"host"`, `"unknown_filters":["a","b"],"forward":{"host"`, 1)
 		for _, more := range [][]string{nil, {"--all"}} {
 			serving("GET /proxy/gw/explain?url=http%3A%2F%2Fa%2F", reply{status: 200, body: body})
@@ -83,7 +83,7 @@ envoy: listener "http-0.0.0.0:8080", route configuration "gatehouse", virtual ho
 		Expect(lines[2:5]).To(Equal([]string{"  the certificate of secret h-2026 answers", "  the client has to show one", "host: h of service shop, before 1 other that matches"}))
 	})
 
-	Describe("an answer that is more than a screen", func() {
+	Describe("an answer longer than a screen", func() {
 		const path = "GET /proxy/gw/explain?url=http%3A%2F%2Fh%2Fx"
 		// long has n of everything.
 		long := func(n int) string {
@@ -137,7 +137,7 @@ timeouts: request none, idle 5m0s; retries: none
 			Expect(strings.Count(out, "\n")).To(Equal(24))
 		})
 
-		It("is shown whole where it is asked for", func() {
+		It("is shown in full on request", func() {
 			serving(path, reply{status: 200, body: long(40)})
 			out := good("explain", "gw", "http://h/x", "-o", "table", "--all")
 			Expect(strings.Count(out, "\n")).To(Equal(297))
@@ -156,7 +156,7 @@ timeouts: request none, idle 5m0s; retries: none
 		})
 	})
 
-	It("gives the answers as data", func() {
+	It("prints the answers as data", func() {
 		serving("GET /proxy/gw/explain?url=http%3A%2F%2Fh%2F", reply{status: 200, body: `{"data":{"other_explain":[{"code":"no_host","status":404}]}}`})
 		Expect(good("explain", "gw", "http://h/", "-o", "json")).To(Equal(`[
   {
@@ -167,7 +167,7 @@ timeouts: request none, idle 5m0s; retries: none
 `))
 	})
 
-	It("says why the server refuses", func() {
+	It("reports why the server refuses", func() {
 		serving("GET /proxy/gw/explain?url=h", reply{status: 400, body: `{"title":"Fields are missing or wrong","status":400,"detail":"1 field is missing or wrong",
 "code":"invalid_fields","errors":[{"field":"url","message":"\"h\" does not begin with http:// or https://"}]}`})
 		got := run1("", "explain", "gw", "h")

@@ -44,7 +44,7 @@ var _ = Describe("import openapi", func() {
 		return append([]string{"import", "openapi", "-", "--service", "shop", "--upstream", "blue"}, more...)
 	}
 
-	It("makes a service, and says what it left out", func() {
+	It("creates a service, and reports what it left out", func() {
 		f := importing(nil)
 		Expect(run1(pets, args("-o", "table")...)).To(Equal(result{0, "+ /service/shop\n2 created, 0 updated, 0 deleted, 0 unchanged (revision 8)\n",
 			"warning: POST /pets is left out, because the document marks it with x-internal\n"}))
@@ -60,7 +60,7 @@ var _ = Describe("import openapi", func() {
 		"DELETE /service/shop/route/old": {200, `{"data":{}}`, map[string]string{"Gatehouse-Revision": "9"}},
 	}
 
-	It("deletes last what the document has no more", func() {
+	It("deletes last what is no longer in the document", func() {
 		f := importing(gone)
 		Expect(run1(pets, args("-o", "table")...).stdout).To(Equal("+ /service/shop\n- /service/shop/route/old/upstream/blue\n- /service/shop/route/old\n" +
 			"2 created, 0 updated, 2 deleted, 0 unchanged (revision 9)\n"))
@@ -71,7 +71,7 @@ var _ = Describe("import openapi", func() {
 		Expect(f.bodies[4]).To(MatchYAML(petsDocument))
 	})
 
-	It("only tries", func() {
+	It("changes nothing in a dry run", func() {
 		f := importing(gone)
 		Expect(run1(pets, args("--dry-run", "-o", "table")...).stdout).To(Equal("- /service/shop/route/old/upstream/blue\n- /service/shop/route/old\n" +
 			"0 to create, 0 to update, 2 to delete, 3 unchanged\n"))
@@ -79,13 +79,13 @@ var _ = Describe("import openapi", func() {
 		Expect(f.calls).NotTo(ContainElement(HaveSuffix("/old")))
 	})
 
-	It("is JSON in a pipe", func() {
+	It("prints JSON in a pipe", func() {
 		importing(nil)
 		Expect(run1(pets, args("--dry-run")...).stdout).To(MatchJSON(`{"created":0,"updated":0,"deleted":0,"unchanged":3,"changes":[],"dry_run":true,
 			"warnings":["POST /pets is left out, because the document marks it with x-internal"]}`))
 	})
 
-	It("says when some of it was done", func() {
+	It("reports if only part of it was done", func() {
 		more := map[string]reply{}
 		for k, v := range gone {
 			more[k] = v
@@ -97,7 +97,7 @@ var _ = Describe("import openapi", func() {
 		Expect(r.stderr).To(HavePrefix("gatehouse: the routes of the document are in place, but some that it no longer has were not deleted; import it again: DELETE /service/shop/route/old: the database is away (503 unavailable)\n"))
 	})
 
-	It("needs the upstream, a good document and its flags", func() {
+	It("requires the upstream, a valid document and its flags", func() {
 		f := importing(nil)
 		Expect(run1(pets, "import", "openapi", "-", "--service", "shop", "--upstream", "red")).To(Equal(result{1, "",
 			"gatehouse: upstream \"red\" does not exist; create it first (gatehouse get upstreams lists the upstreams)\n"}))

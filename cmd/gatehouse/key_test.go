@@ -18,7 +18,7 @@ var _ = Describe("key create", func() {
 		}
 	})
 
-	It("prints the key before it says what lags", func() {
+	It("prints the key before it reports what lags", func() {
 		f := &fake{answers: map[string]reply{
 			"POST /keyset/partners/key?timeout=30s&wait=applied": {status: 202, body: `{"data":{"insert_core_db_key":{"affected_rows":1},"key":"c2VjcmV0","lagging":[{"proxy":"gw","reason":"Waiting","message":"not yet"}]}}`},
 		}}

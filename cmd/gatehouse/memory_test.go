@@ -15,7 +15,7 @@ var _ = Describe("collecting garbage rarely", func() {
 		return now
 	}
 
-	It("ends with what was before", func() {
+	It("restores the previous setting at the end", func() {
 		GinkgoT().Setenv("GOGC", "")
 		Expect(os.Unsetenv("GOGC")).To(Succeed())
 		DeferCleanup(debug.SetGCPercent, debug.SetGCPercent(150))
@@ -25,7 +25,7 @@ var _ = Describe("collecting garbage rarely", func() {
 		Expect(percent()).To(Equal(150))
 	})
 
-	It("leaves it to the environment", func() {
+	It("leaves the setting alone if the environment has GOGC", func() {
 		GinkgoT().Setenv("GOGC", "120")
 		DeferCleanup(debug.SetGCPercent, debug.SetGCPercent(120))
 		end := collectRarely()

@@ -30,13 +30,13 @@ var _ = Describe("get", func() {
 		Expect(f.calls).To(HaveLen(2))
 	})
 
-	It("is JSON in a pipe, and YAML when asked", func() {
+	It("prints JSON in a pipe, and YAML on request", func() {
 		serving("GET /upstream?limit=1000", reply{200, `{"data":{"core_db_upstream":[{"upstream_name":"a<b","upstream_port":80}]}}`, nil})
 		Expect(good("get", "upstream")).To(Equal("[\n  {\n    \"upstream_name\": \"a<b\",\n    \"upstream_port\": 80\n  }\n]\n"))
 		Expect(good("get", "upstream", "-o", "yaml")).To(Equal("- upstream_name: a<b\n  upstream_port: 80\n"))
 	})
 
-	It("shows all fields of one object, in the order of the server", func() {
+	It("shows all fields of one object, in the server's order", func() {
 		serving("GET /service/shop/route/root", reply{200, `{"data":{"core_db_route":[{"route_name":"root","route_prefix":"/","route_config":{"match":"segment"},"tags":[]}]}}`, nil})
 		Expect(good("get", "route", "shop/root", "-o", "table")).To(Equal(
 			"route_name    root\nroute_prefix  /\nroute_config  {\"match\":\"segment\"}\ntags\n"))
@@ -72,13 +72,13 @@ var _ = Describe("A failure", func() {
 			"gatehouse: DELETE /upstream/blue: upstream \"blue\" is in use; detach it first (409 in_use)\n  referenced by /service/shop/route/root/upstream/blue\n"}))
 	})
 
-	It("says that nothing is there", func() {
+	It("reports that no server answers", func() {
 		r := run1("", "get", "upstream", "--server", "http://127.0.0.1:1")
 		Expect(r.code).To(Equal(1))
 		Expect(r.stderr).To(ContainSubstring("is gatehouse serve running there?"))
 	})
 
-	It("is one to be interrupted", func() {
+	It("reports an interrupt", func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		r := runIn(ctx, "", "get", "upstream")
@@ -88,7 +88,7 @@ var _ = Describe("A failure", func() {
 })
 
 var _ = Describe("Small writes", func() {
-	DescribeTable("say what was done", func(call string, status int, want string, args ...string) {
+	DescribeTable("report what was done", func(call string, status int, want string, args ...string) {
 		serving(call, reply{status, `{"data":{"x_core_db_y":{"affected_rows":1}}}`, map[string]string{"Gatehouse-Revision": "7"}})
 		Expect(good(append(args, "-o", "table")...)).To(Equal(want + " (revision 7)\n"))
 		Expect(good(args...)).To(MatchJSON(`{"x_core_db_y":{"affected_rows":1},"revision":7}`))
@@ -101,7 +101,7 @@ var _ = Describe("Small writes", func() {
 		Entry(nil, "POST /revision/7/rollback", 200, "the configuration is back at revision 7", "rollback", "7"),
 	)
 
-	It("show what the server warns of, and succeed", func() {
+	It("show the server's warnings, and succeed", func() {
 		serving("POST /service/shop/filter/limit", reply{201, `{"data":{"x_core_db_y":{"affected_rows":1}}}`,
 			map[string]string{"Gatehouse-Revision": "7", "Gatehouse-Warning": "/filter/limit limits \"nothing\""}})
 		r := run1("", "attach", "filter/limit", "service/shop", "-o", "table")
@@ -110,7 +110,7 @@ var _ = Describe("Small writes", func() {
 		Expect(r.stderr).To(Equal("warning: /filter/limit limits \"nothing\"\n"))
 	})
 
-	It("can be tried", func() {
+	It("have a dry run", func() {
 		serving("POST /revision/7/rollback?dry_run=true", reply{200, `{"data":{"dry_run":true,"changes":[{"action":"delete","path":"/proxy/gw","kind":"proxy","fields":[{"field":"name","before":"gw"}]}]}}`, nil})
 		Expect(good("rollback", "7", "--dry-run", "-o", "table")).To(Equal("- /proxy/gw\n    name: \"gw\"\n1 object would change, nothing was changed\n"))
 	})
@@ -123,7 +123,7 @@ var _ = Describe("history", func() {
 			"REVISION  AT  ACTOR  REQUEST         CHANGES\n7         T7  local  POST /upstream  1\n6         T6  ann    PUT /config     12\n"))
 	})
 
-	It("shows what one changed", func() {
+	It("shows what one revision changed", func() {
 		serving("GET /revision/7", reply{200, `{"data":{"core_db_revision":[{"revision":7,"at":"T7","actor":"local","request":"PATCH /upstream/blue","changes":[{"action":"update","path":"/upstream/blue","kind":"upstream","fields":[{"field":"upstream_port","before":80,"after":81},{"field":"tags","before":null,"after":["a"]}]}]}]}}`, nil})
 		Expect(good("history", "7", "-o", "table")).To(Equal(
 			"revision 7 at T7 by local: PATCH /upstream/blue\n~ /upstream/blue\n    upstream_port: 80 -> 81\n    tags: (none) -> [\"a\"]\n"))
@@ -180,14 +180,14 @@ var _ = Describe("Shell completion", func() {
 		Expect(complete("serve", "--debug")).To(HavePrefix("--debug-addr\t"))
 	})
 
-	It("offers nothing when no server is there", func() {
+	It("offers nothing when no server answers", func() {
 		GinkgoT().Setenv("GATEHOUSE_SERVER", "http://127.0.0.1:1")
 		Expect(complete("get", "upstream", "")).To(Equal(":4\n"))
 	})
 })
 
 var _ = Describe("The progress line", func() {
-	It("appears after a while and goes away", func() {
+	It("appears after a while and disappears", func() {
 		out := &testkit.Output{}
 		stop := progress(out, "waiting for x", time.Millisecond)
 		Eventually(out.String).Should(Equal("\r\x1b[Kwaiting for x (0 s)"))
@@ -195,7 +195,7 @@ var _ = Describe("The progress line", func() {
 		Expect(out.String()).To(Equal("\r\x1b[Kwaiting for x (0 s)\r\x1b[K"))
 	})
 
-	It("does not appear before", func() {
+	It("does not appear earlier", func() {
 		out := &testkit.Output{}
 		progress(out, "waiting for x", time.Hour)()
 		Expect(out.String()).To(BeEmpty())
@@ -212,7 +212,7 @@ var _ = Describe("Help", func() {
 		}
 	})
 
-	It("says how to take a profile", func() {
+	It("describes how to take a profile", func() {
 		Expect(good("serve", "--help")).To(And(ContainSubstring("\n  gatehouse serve --debug-addr 127.0.0.1:6060 "), ContainSubstring("--debug-addr ip:port")))
 	})
 })

@@ -34,7 +34,7 @@ var _ = Describe("pki", func() {
 		return list
 	}
 
-	It("makes an authority and certificates, renews and revokes them", func() {
+	It("creates an authority and certificates, renews and revokes them", func() {
 		Expect(ok("init", dir)).To(Equal("DIR/ca.crt: authority, ends " + ends(3650) + "\n" +
 			"DIR/ca.key: its key; whoever has it can act as any proxy\nDIR/ca.crl: the certificates that it has revoked\nnext: gatehouse pki issue DIR server --host HOST\n"))
 		Expect(ok("issue", dir, "server", "--host", "a.example,10.0.0.1", "--host", "localhost")).To(Equal(
@@ -70,7 +70,7 @@ var _ = Describe("pki", func() {
 		Expect(table).To(ContainSubstring("\nproxy edge SERIAL spiffe://gatehouse/proxy/edge in 19 days (" + ends(20) + ") " + ends(0) + "\n"))
 	})
 
-	It("says what is wrong, and what to do", func() {
+	It("reports what is wrong, and what to do", func() {
 		Expect(ok("init", dir)).NotTo(BeEmpty())
 		Expect(ok("issue", dir, "proxy", "edge")).NotTo(BeEmpty())
 		for _, c := range []struct {

@@ -15,7 +15,7 @@ var _ = Describe("ratelimit top", func() {
 		serving("GET /proxy/"+proxy+"/ratelimit", reply{200, `{"data":{"core_db_ratelimit":[` + list + `]}}`, nil})
 	}
 
-	It("shows the limits and who is limited", func() {
+	It("shows the limits and which clients are limited", func() {
 		answers("gw", counts)
 		Expect(good("ratelimit", "top", "-o", "table")).To(Equal(`rates: domain shop
 
@@ -29,7 +29,7 @@ user=\u001b[2J                                                               3  
 		Expect(good("ratelimit", "top")).To(MatchJSON(`[` + counts + `]`))
 	})
 
-	It("says what is not known of other engines, and of which", func() {
+	It("reports what other engines do not disclose, and which engines those are", func() {
 		answers("gw", `{"globalconfig_name":"rates","domain":"shop","counted":true,"note":"no values","limits":[`+
 			`{"limit":"a > b > c","with":["a > b > d","e"],"hits":3,"near":2,"over":1,"shadow":0}],"top":null,`+
 			`"engines":[{"url":"http://one/metrics","address":"10.0.0.1:80"},{"url":"http://one/metrics","address":"10.0.0.2:80","error":"refused"},`+
@@ -47,7 +47,7 @@ http://two/metrics               no such host
 `))
 	})
 
-	It("says where nothing is counted", func() {
+	It("reports that no engine counts", func() {
 		answers("edge", `{"globalconfig_name":"rates","domain":"shop","counted":false,"note":"nobody counts","limits":[],"top":null}`)
 		Expect(good("ratelimit", "top", "edge", "-o", "table")).To(Equal("rates: domain shop\nnobody counts\n"))
 	})
@@ -59,7 +59,7 @@ http://two/metrics               no such host
 		Entry(nil, 1, "1s"), Entry(nil, 60, "1m0s"), Entry(nil, 3600, "1h0m"), Entry(nil, 86399, "23h59m"), Entry(nil, 604800, "7d0h"),
 	)
 
-	It("says where there is no limit", func() {
+	It("reports that there is no limit", func() {
 		answers("gw", "")
 		Expect(good("ratelimit", "top", "-o", "table")).To(Equal("the proxy has no rate limits\n"))
 	})

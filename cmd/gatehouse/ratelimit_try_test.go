@@ -14,7 +14,7 @@ var _ = Describe("ratelimit test", func() {
 		`{"globalconfig_name":"rates","domain":"shop","sent":true,"message":"m","entries":[{"key":"c","value":"1"}]},` +
 		`{"domain":"api","sent":false,"message":"d=1 is not sent: no rates","entries":[{"key":"d","value":"1"}]}]}`
 
-	It("shows what is sent and what it meets", func() {
+	It("shows what is sent and which limits apply", func() {
 		serving("GET /proxy/gw/ratelimit/test?address=192.0.2.7&header=x-a%3A+1&method=POST&url=http%3A%2F%2Fa%2Fcart", reply{200, `{"data":{"core_db_ratelimit_test":[` + answer + `]}}`, nil})
 		args := []string{"ratelimit", "test", "gw", "http://a/cart", "-X", "POST", "-H", "x-a: 1", "--address", "192.0.2.7"}
 		Expect(good(append(args, "-o", "table")...)).To(Equal(`3 rates are met
@@ -30,7 +30,7 @@ d=1 is not sent: no rates  api                   not sent
 		Expect(good(append(args, "-o", "json")...)).To(MatchJSON(`[` + answer + `]`))
 	})
 
-	It("says why there is nothing, and why the server refuses", func() {
+	It("reports why there is no result, and why the server refuses", func() {
 		serving("GET /proxy/gw/ratelimit/test?url=http%3A%2F%2Fh", reply{200, `{"data":{"x_ratelimit_test":[{"envoys":[],"message":"nothing is counted: no route","descriptors":[]}]}}`, nil})
 		Expect(good("ratelimit", "test", "gw", "http://h", "-o", "table")).To(Equal(
 			"nothing is counted: no route\nfrom: no Envoy is connected; this is what one should do\n"))

@@ -28,7 +28,7 @@ var _ = Describe("gatehouse ready", func() {
 		DeferCleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	})
 
-	It("asks the address of the settings", func() {
+	It("calls the address from the settings", func() {
 		server := httptest.NewServer(handler)
 		DeferCleanup(server.Close)
 		addr := server.Listener.Addr().String()
@@ -46,7 +46,7 @@ var _ = Describe("gatehouse ready", func() {
 		Expect(run1("", "ready", "--config", file)).To(Equal(result{}))
 	})
 
-	DescribeTable("asks the loopback if the API is on all addresses", func(host string) {
+	DescribeTable("calls the loopback address if the API listens on all addresses", func(host string) {
 		server := httptest.NewServer(handler)
 		DeferCleanup(server.Close)
 		_, port, err := net.SplitHostPort(server.Listener.Addr().String())
@@ -58,7 +58,7 @@ var _ = Describe("gatehouse ready", func() {
 		Entry("no host", ""),
 	)
 
-	It("speaks HTTPS if the API has a certificate, whatever that names", func() {
+	It("speaks HTTPS if the API has a certificate, without verifying it", func() {
 		server := httptest.NewTLSServer(handler)
 		DeferCleanup(server.Close)
 		Expect(run1("", "ready", "--api-addr", server.Listener.Addr().String(), "--api-tls-cert", "/not/there")).To(Equal(result{}))
@@ -77,7 +77,7 @@ var _ = Describe("gatehouse ready", func() {
 		}))
 	})
 
-	It("fails if nobody answers", func() {
+	It("fails if no server answers", func() {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
 		addr := l.Addr().String()
@@ -88,7 +88,7 @@ var _ = Describe("gatehouse ready", func() {
 		Expect(r.stderr).To(ContainSubstring("connection refused"))
 	})
 
-	It("asks the admin endpoint of an Envoy, at its address or socket", func() {
+	It("calls the admin endpoint of an Envoy, at its address or socket", func() {
 		server := httptest.NewUnstartedServer(handler)
 		socket := filepath.Join(GinkgoT().TempDir(), "admin.sock")
 		l, err := net.Listen("unix", socket)
@@ -113,11 +113,11 @@ var _ = Describe("gatehouse ready", func() {
 		}))
 	})
 
-	DescribeTable("knows a container that runs an Envoy alone by its process 1", func(cmdline string, want bool) {
+	DescribeTable("recognizes a container that runs only an Envoy by its process 1", func(cmdline string, want bool) {
 		proc := fstest.MapFS{"1/cmdline": {Data: []byte(cmdline)}}
 		Expect(app.RunsEnvoyAlone(proc)).To(Equal(want))
 	},
-		Entry("Envoy in the place of gatehouse envoy", "/usr/local/bin/envoy\x00-c\x00/dev/fd/7\x00", true),
+		Entry("Envoy instead of gatehouse envoy", "/usr/local/bin/envoy\x00-c\x00/dev/fd/7\x00", true),
 		Entry("Envoy as the entrypoint", "envoy\x00-c\x00/etc/envoy.yaml\x00", true),
 		Entry("gatehouse envoy that drains", "/usr/local/bin/gatehouse\x00envoy\x00--drain-time\x0010s\x00", true),
 		Entry("a whole gateway", "/usr/local/bin/gatehouse\x00standalone\x00", false),
@@ -126,7 +126,7 @@ var _ = Describe("gatehouse ready", func() {
 		Entry("a proxy of that name", "/usr/local/bin/gatehouse\x00standalone\x00--proxy\x00envoy\x00", false),
 	)
 
-	It("asks a URL until it answers as it should", func() {
+	It("calls a URL until it answers as expected", func() {
 		server := httptest.NewServer(handler)
 		DeferCleanup(server.Close)
 		answer = func(w http.ResponseWriter) {
@@ -136,11 +136,11 @@ var _ = Describe("gatehouse ready", func() {
 		}
 		Expect(run1("", "ready", "--url", server.URL+"/ready")).To(Equal(result{stdout: server.URL + "/ready answers\n"}))
 		Expect(asked).To(HaveLen(2))
-		By("taking every status")
+		By("accepting any status")
 		answer = func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }
 		Expect(run1("", "ready", "--url", server.URL, "--any-status").code).To(BeZero())
 		Expect(run1("", "ready", "--url", server.URL, "--timeout", "100ms").stderr).To(ContainSubstring("answers 404"))
-		By("taking no answer for none")
+		By("not accepting a failed connection")
 		server.Close()
 		Expect(run1("", "ready", "--url", server.URL, "--any-status", "--timeout", "100ms").stderr).To(ContainSubstring("the server does not answer"))
 	})

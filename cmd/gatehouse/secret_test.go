@@ -52,7 +52,7 @@ var _ = Describe("secret set", func() {
 		f.serve()
 	})
 
-	It("replaces the pair in one call, and says what is stored", func() {
+	It("replaces the pair in one call, and reports what is stored", func() {
 		out := good("secret", "set", "shop", "--cert", cert, "--key", key, "-o", "table")
 		lines := strings.Split(out, "\n")
 		Expect(lines[0]).To(Equal("secret shop is replaced (revision 7)"))
@@ -65,7 +65,7 @@ var _ = Describe("secret set", func() {
 		Expect(out).NotTo(ContainSubstring("PRIVATE"))
 	})
 
-	It("creates it if it is not there, unless somebody else just did", func() {
+	It("creates the secret if it does not exist, unless somebody else just did", func() {
 		f.answers["PATCH /secret/shop"] = reply{404, missing, nil}
 		f.answers["PUT /secret/shop"] = reply{201, `{"data":{"insert_core_db_secret":{"affected_rows":1}}}`, map[string]string{"Gatehouse-Revision": "8"}}
 		f.answers[users] = reply{200, `{"data":{"core_db_service":[]}}`, nil}
@@ -88,7 +88,7 @@ var _ = Describe("secret set", func() {
 		Expect(sent(0)).To(Equal(map[string]any{"secret_value": "s3cret \n"}))
 	})
 
-	It("is data in a pipe", func() {
+	It("prints data in a pipe", func() {
 		Expect(good("secret", "set", "shop", "--cert", cert, "--key", key)).To(MatchJSON(
 			`{"update_core_db_secret":{"affected_rows":1},"revision":7,"services":["shop","api"],"secret":` + stored + `}`))
 	})
@@ -103,7 +103,7 @@ var _ = Describe("secret set", func() {
 		Expect(r.stderr).To(HavePrefix("warning: service api loses its host\ngatehouse: the change is stored, but was not live everywhere"))
 	})
 
-	It("passes on what the server refuses, field by field", func() {
+	It("passes on the server's refusal, field by field", func() {
 		f.answers["PATCH /secret/shop"] = reply{422, `{"detail":"some fields are wrong","code":"invalid","errors":[{"field":"Secret_key","message":"does not belong to the certificate"}]}`, nil}
 		r := run1("", "secret", "set", "shop", "--key", key)
 		Expect(r.code).To(Equal(1))
@@ -112,7 +112,7 @@ var _ = Describe("secret set", func() {
 		Expect(f.calls).To(Equal([]string{"PATCH /secret/shop"}))
 	})
 
-	It("refuses a wrong command line with exit code 2, and calls nobody", func() {
+	It("refuses a wrong command line with exit code 2, and calls no server", func() {
 		huge := file("huge", strings.Repeat("x", 1<<20+1))
 		for want, args := range map[string][]string{
 			"--cert: open /nonexistent: no such file or directory":                                                {"shop", "--cert", "/nonexistent"},
@@ -132,7 +132,7 @@ var _ = Describe("secret set", func() {
 		Expect(f.calls).To(BeEmpty())
 	})
 
-	It("completes names, and certificates by their ends", func() {
+	It("completes names, and certificates by file name suffix", func() {
 		f.answers["GET /secret?limit=100&name=s"] = reply{200, `{"data":{"core_db_secret":[` + stored + `]}}`, nil}
 		Expect(run1("", "__complete", "secret", "set", "s").stdout).To(Equal("shop\n:4\n"))
 		Expect(run1("", "__complete", "secret", "set", "shop", "--cert", "").stdout).To(Equal("pem\ncrt\nkey\n:8\n"))
@@ -140,7 +140,7 @@ var _ = Describe("secret set", func() {
 })
 
 var _ = Describe("get secrets", func() {
-	It("is a table of what each is for, when it ends and what uses it", func() {
+	It("prints a table of each secret's purpose, expiry and users", func() {
 		f := serving("GET /secret?limit=1000", reply{200, `{"data":{"core_db_secret":[` +
 			`{"secret_name":"shop","secret_type":"tls","secret_sni":"","host_names":["a.test","*.a.test"],"subject":"","not_after":"2099-01-02T03:04:05.000000+00:00","tags":["x"]},` +
 			`{"secret_name":"old","secret_type":"tls","secret_sni":"old.test","subject":"CN=old","not_after":"2001-01-02T03:04:05.000000+00:00","tags":[]},` +
@@ -155,7 +155,7 @@ var _ = Describe("get secrets", func() {
 			"text|generic\n"))
 	})
 
-	It("asks for those that end soon", func() {
+	It("requests the certificates that expire soon", func() {
 		f := serving("GET /secret?limit=1000", reply{200, `{"data":{"core_db_secret":[]}}`, nil})
 		f.answers["GET /secret?expires_before=2026-12-24T00%3A00%3A00Z&limit=1000"] = f.answers["GET /secret?limit=1000"]
 		Expect(good("get", "secrets", "--expires-before", "2026-12-24")).To(Equal("[]\n"))
@@ -165,7 +165,7 @@ var _ = Describe("get secrets", func() {
 		Expect(run1("", "get", "services", "--expires-before=30d")).To(Equal(result{2, "", "gatehouse: --expires-before is for secrets: services do not end\n"}))
 	})
 
-	DescribeTable("says what is left", func(left time.Duration, want string) { Expect(remaining(left)).To(Equal(want)) },
+	DescribeTable("shows the time left", func(left time.Duration, want string) { Expect(remaining(left)).To(Equal(want)) },
 		Entry(nil, 61*24*time.Hour, "in 61 days"),
 		Entry(nil, 47*time.Hour, "in 1 day"),
 		Entry(nil, 23*time.Hour, "in 23 hours"),
@@ -175,7 +175,7 @@ var _ = Describe("get secrets", func() {
 		Entry(nil, -49*time.Hour, "ended 2 days ago"),
 	)
 
-	DescribeTable("reads a moment", func(given, want string) {
+	DescribeTable("parses a time", func(given, want string) {
 		now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 		kind, err := client.FindKind("secrets")
 		Expect(err).NotTo(HaveOccurred())

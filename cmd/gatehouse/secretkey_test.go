@@ -70,7 +70,7 @@ var _ = Describe("secret-key", func() {
 		write(func(w store.Writer) error { return w.Replace(&model.Secret{Name: "token", Value: "second"}) })
 	})
 
-	It("rotate takes a new key and removes the old one", func() {
+	It("rotate adds a new key and removes the old one", func() {
 		before := content()
 		Expect(onData(dir, "secret-key", "rotate", "--remove-old")).To(Equal(
 			"sealed again: 1 text of the configuration, 3 texts of its history\nremoved from " + key + ": 1 old key\n"))
@@ -78,7 +78,7 @@ var _ = Describe("secret-key", func() {
 		write(func(w store.Writer) error { return store.Rollback(w, 1) })
 		Expect(value()).To(Equal("first"))
 
-		By("which is of no use any more")
+		By("the old key is no longer of any use")
 		Expect(os.WriteFile(key, []byte(before), 0o600)).To(Succeed())
 		wrong := result{1, "", "gatehouse: the secrets of this database were sealed with another key " +
 			"(give the key file that was used before with --secret-key-file): the key does not open the check text\n"}
@@ -98,14 +98,14 @@ var _ = Describe("secret-key", func() {
 		Expect(value()).To(Equal("second"))
 	})
 
-	It("goes on where a run ended halfway", func() {
+	It("continues a run that was interrupted halfway", func() {
 		Expect(seal.Rotate(key)).To(Succeed()) // and then the power went
 		Expect(value()).To(Equal("second"))
 		Expect(onData(dir, "secret-key", "rotate", "--remove-old")).To(HaveSuffix(": 2 old keys\n"))
 		Expect(value()).To(Equal("second"))
 	})
 
-	It("touches no key when the database is not the one in use", func() {
+	It("touches no key if the database is not the one in use", func() {
 		before := content()
 		elsewhere := filepath.Join(GinkgoT().TempDir(), "other.db")
 		Expect(run1("", "secret-key", "rotate", "--remove-old", "--data-dir", dir, "--database-url", "sqlite://"+elsewhere)).To(Equal(result{1, "",
@@ -117,7 +117,7 @@ var _ = Describe("secret-key", func() {
 		Expect(content()).To(Equal(before))
 	})
 
-	It("says what is wrong with the key file, and makes none", func() {
+	It("reports what is wrong with the key file, and creates none", func() {
 		missing := filepath.Join(dir, "none.key")
 		for _, command := range []string{"add", "rotate", "remove-old"} {
 			Expect(run1("", "secret-key", command, "--data-dir", dir, "--secret-key-file", missing)).To(Equal(result{1, "", "gatehouse: the key file " + missing +

@@ -43,7 +43,7 @@ NOT LIVE AS WRITTEN       WHY
 		Expect(good("status")).To(MatchJSON(all))
 	})
 
-	It("shows who the Envoys have proved to be", func() {
+	It("shows the proven identity of each Envoy", func() {
 		serving("GET /status", reply{200, `{"data":{"core_db_status":[{"replica":"one:1323","revision":1,"built_revision":1,"conditions":[],"proxies":[{"proxy":"gw","envoys":[` +
 			`{"address":"10.1.0.1:4000","version":"1.39.3","connected_ts":"T","identity":"token laptop","applied_revision":1,"state":"current"},` +
 			`{"address":"10.1.0.2:4000","version":"1.39.3","connected_ts":"T","applied_revision":1,"state":"current"}]}],` +
@@ -57,7 +57,7 @@ edge   10.1.0.3:4000  1.39.3                    there is no such proxy; to make 
 `))
 	})
 
-	It("shows one proxy, and nothing of what there is not", func() {
+	It("shows one proxy, and no empty sections", func() {
 		serving("GET /proxy/gw/status", reply{200, `{"data":{"other_word_status":[{"replica":"one:1323","revision":2,"built_revision":1,"proxies":[],"waiting_nodes":[],"conditions":[]}]}}`, nil})
 		Expect(good("status", "gw", "-o", "table")).To(Equal("one:1323: revision 2 is stored, Envoys get revision 1\n"))
 		Expect(good("status", "gw", "-o", "yaml")).To(HavePrefix("built_revision: 1\n"))

@@ -47,7 +47,7 @@ var _ = Describe("token", func() {
 		Expect(onData(dir, "token", "list")).NotTo(ContainSubstring("ann"))
 	})
 
-	It("makes no database", func() {
+	It("creates no database", func() {
 		dir := GinkgoT().TempDir()
 		Expect(run1("", "token", "create", "ann", "--role", "admin", "--data-dir", dir)).To(Equal(result{1, "",
 			"gatehouse: the database file " + dir + "/gatehouse.db does not exist" + noDatabase}))
@@ -61,7 +61,7 @@ var _ = Describe("token", func() {
 		Expect(os.ReadFile(empty)).To(BeEmpty())
 	})
 
-	It("makes none of a viewer while there is none of an admin, unless told so", func() {
+	It("creates no viewer token before the first admin token, unless forced to", func() {
 		dir := newDatabase()
 		refused := run1("", "token", "create", "ci", "--role", "viewer", "--data-dir", dir)
 		Expect(refused.code).To(Equal(1))
@@ -69,7 +69,7 @@ var _ = Describe("token", func() {
 			"(make one first: gatehouse token create NAME --role admin; or give --without-admin if the server has --api-admin-token-file)\n"))
 		Expect(onData(dir, "token", "list")).NotTo(ContainSubstring("ci"))
 		onData(dir, "token", "create", "ci", "--role", "viewer", "--without-admin")
-		Expect(run1("", "token", "create", "board", "--role", "viewer", "--data-dir", dir).code).To(Equal(1), "one of a viewer does not help")
+		Expect(run1("", "token", "create", "board", "--role", "viewer", "--data-dir", dir).code).To(Equal(1), "a viewer token does not help")
 		onData(dir, "token", "create", "ann", "--role", "admin")
 		onData(dir, "token", "create", "board", "--role", "viewer")
 	})
@@ -92,7 +92,7 @@ var _ = Describe("token", func() {
 		Expect(run1("", "token", "list")).To(Equal(result{0, "NAME  ROLE   CREATED               LAST_USED\nann   admin  2026-11-21T15:01:54Z  never\n", using}))
 		Expect(run1("", "token", "revoke", "ann")).To(Equal(result{0, "token \"ann\" is revoked\n", using}))
 
-		By("also where the settings name one, when a flag names the server")
+		By("even if the settings name a database, when a flag names the server")
 		GinkgoT().Setenv("GATEHOUSE_DATA_DIR", GinkgoT().TempDir())
 		Expect(run1("", "token", "list", "--server", server).stderr).To(Equal(using))
 		Expect(run1("", "token", "list")).To(Equal(result{2, "",
@@ -103,7 +103,7 @@ var _ = Describe("token", func() {
 		Expect(run1("", "token", "list").stderr).To(Equal("using the database " + dir + "/gatehouse.db\n"))
 	})
 
-	It("makes, lists and revokes those of the xDS port, through a server", func() {
+	It("creates, lists and revokes tokens of the xDS port, through a server", func() {
 		made := `{"name":"one","token":"ghx_secret"}`
 		listed := `{"name":"one","proxy":"edge","create_ts":"2026-11-21T15:01:54.615962+00:00","last_used_ts":"2026-11-22T10:00:00.000000+00:00"}`
 		engines := `{"name":"one","create_ts":"2026-11-21T15:01:54.615962+00:00","last_used_ts":null}`
@@ -130,7 +130,7 @@ var _ = Describe("token", func() {
 		Expect(f.bodies).To(HaveEach(BeElementOf("Token_name=one", "")))
 	})
 
-	It("makes, lists and revokes those of the xDS port, in a database", func() {
+	It("creates, lists and revokes tokens of the xDS port, in a database", func() {
 		dir := newDatabase()
 		missing := run1("", "token", "create", "one", "--proxy", "edge", "--data-dir", dir)
 		Expect([]any{missing.code, missing.stdout}).To(Equal([]any{1, ""}))
@@ -159,7 +159,7 @@ var _ = Describe("token", func() {
 		Expect(r.stderr).To(And(HavePrefix("gatehouse: calling "+server+": "), HaveSuffix("; if no server runs, name the database: --data-dir or --database-url\n")))
 	})
 
-	It("refuses what makes no sense together", func() {
+	It("refuses combinations that make no sense", func() {
 		for _, c := range []struct {
 			args []string
 			want string

@@ -6,7 +6,7 @@ import (
 )
 
 var _ = Describe("gatehouse --version", func() {
-	It("says what gatehouse version says", func() {
+	It("prints the same as gatehouse version", func() {
 		want := good("version")
 		Expect(want).To(MatchRegexp(`^gatehouse .*\ncommit .*\ngo1.* linux/.*\nmade for Envoy 1\.39\.3\n$`))
 		Expect(good("--version")).To(Equal(want))

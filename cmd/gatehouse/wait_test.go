@@ -12,7 +12,7 @@ var _ = Describe("--wait", func() {
 	late := "gatehouse: the change is stored, but was not live everywhere when the wait ended; gatehouse status shows what becomes of it\n" +
 		"  proxy gw, Envoy at 10.0.0.9:4000: bad\\u001bport (refused)\n  proxy edge: no Envoy (not_connected)\n"
 
-	DescribeTable("says whether a change is live", func(call, words string, rows int, status int, args ...string) {
+	DescribeTable("reports whether a change is live", func(call, words string, rows int, status int, args ...string) {
 		body := `{"data":{"x_core_db_y":{"affected_rows":` + string(rune('0'+rows)) + `}`
 		f := serving(call+"?timeout=5s&wait=applied", reply{status, body + `}}`, map[string]string{"Gatehouse-Revision": "7"}})
 		args = append(args, "--wait", "--wait-timeout", "5s")
@@ -32,7 +32,7 @@ var _ = Describe("--wait", func() {
 		Entry(nil, "POST /revision/7/rollback", "the configuration is back at revision 7", 3, 200, "rollback", "7"),
 	)
 
-	It("goes with a document", func() {
+	It("works with a document", func() {
 		const call = "PUT /config?timeout=30s&wait=applied"
 		const counts = `{"data":{"created":1,"updated":0,"deleted":0,"unchanged":0,"changes":[],"warnings":[]`
 		revision := map[string]string{"Gatehouse-Revision": "7"}

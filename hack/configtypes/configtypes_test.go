@@ -67,8 +67,8 @@ func schemaOf(text string) (string, error) {
 	return sections["schemas of configs"], err
 }
 
-var _ = Describe("What repeats the types of filters and global configs", func() {
-	It("is what pkg/model says", func() {
+var _ = Describe("Everything that repeats the types of filters and global configs", func() {
+	It("agrees with pkg/model", func() {
 		files, err := generate("../..")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(files).To(HaveLen(3))
@@ -122,7 +122,7 @@ func (s *source) examples(t configType) (list []model.JSON) {
 }
 
 var _ = Describe("The schema of a Go type", func() {
-	It("has its fields, what their comments say, and the values of constants", func() {
+	It("has its fields, their comments, and the values of constants", func() {
 		text, err := schemaOf(example)
 		Expect(err).NotTo(HaveOccurred())
 		var got map[string]any
@@ -159,9 +159,9 @@ Days:
 		Entry("with a keyword that OpenAPI does not have", "// Limit limits.\n// +most=5\ntype Limit struct{}",
 			"type Limit: +most is no keyword; known are required, page, or, description, $ref, allOf, anyOf, type, format, enum, pattern, minLength, maxLength, minimum, maximum, "+
 				"minItems, maxItems, minProperties, maxProperties, required, additionalProperties, items, properties, example"),
-		Entry("with a value that cannot be read", "// Limit limits.\n// +example={a\ntype Limit struct{}", "type Limit: the value of +example is no YAML: {a"),
-		Entry("of a field that has none", "type Limit struct { Call func() `json:\"call\"` }",
+		Entry("with a value that cannot be parsed", "// Limit limits.\n// +example={a\ntype Limit struct{}", "type Limit: the value of +example is no YAML: {a"),
+		Entry("of a field without a type", "type Limit struct { Call func() `json:\"call\"` }",
 			"type Limit: call: no schema can be made of a *ast.FuncType; give +anyOf or +$ref"),
-		Entry("of a type that is not there", "type Limit struct { Other Other `json:\"other\"` }", "pkg/model has no type Other"),
+		Entry("of a type that does not exist", "type Limit struct { Other Other `json:\"other\"` }", "pkg/model has no type Other"),
 	)
 })

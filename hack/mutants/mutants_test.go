@@ -123,7 +123,7 @@ var _ = Describe("the mutants", func() {
 		return all
 	}
 
-	It("says of each whether it is caught, and touches nothing", func(ctx SpecContext) {
+	It("reports for each whether it is caught, and touches nothing", func(ctx SpecContext) {
 		before := files(root)
 		out := &strings.Builder{}
 		err := run(ctx, []string{"-timeout", "6s"}, out)
@@ -149,13 +149,13 @@ var _ = Describe("the mutants", func() {
 		Expect(files(os.Getenv("TMPDIR"))).To(BeEmpty())
 	})
 
-	It("succeeds where all that were chosen are caught", func(ctx SpecContext) {
+	It("succeeds if all that were chosen are caught", func(ctx SpecContext) {
 		out := &strings.Builder{}
 		Expect(run(ctx, []string{"calc-1"}, out)).To(Succeed())
 		Expect(out.String()).To(HaveSuffix("1 of 1 mutants caught (100%)\n"))
 	})
 
-	It("takes nothing for caught where the specs fail by themselves", func(ctx SpecContext) {
+	It("does not count specs that also fail without the mutant", func(ctx SpecContext) {
 		write("calc/more_test.go", "package calc\n\nimport \"testing\"\n\nfunc TestMore(t *testing.T) { t.Fatal(\"always\") }\n")
 		out := &strings.Builder{}
 		Expect(run(ctx, []string{"calc-1"}, out)).NotTo(Succeed())
@@ -164,7 +164,7 @@ var _ = Describe("the mutants", func() {
 		Expect(out.String()).To(HaveSuffix("0 of 1 mutants caught (0%)\n"))
 	})
 
-	It("leaves nothing when it is interrupted", func(ctx SpecContext) {
+	It("leaves nothing behind when it is interrupted", func(ctx SpecContext) {
 		before := files(root)
 		ctx2, cancel := context.WithCancel(ctx)
 		out := gbytes.NewBuffer()
@@ -187,7 +187,7 @@ var _ = Describe("the mutants", func() {
 		Expect(run(ctx, []string{"nothing-7"}, out)).To(MatchError(ContainSubstring(`"nothing-7"`)))
 	})
 
-	It("takes some at random, and the same for the same seed", func(ctx SpecContext) {
+	It("picks some at random, and the same ones for the same seed", func(ctx SpecContext) {
 		listed := func(args ...string) string {
 			out := &strings.Builder{}
 			_ = run(ctx, append([]string{"-list"}, args...), out)

@@ -150,7 +150,7 @@ var _ = Describe("An API without a token", func() {
 })
 
 var _ = Describe("An API with a token", func() {
-	It("of the settings starts anywhere", func() {
+	It("from the settings starts anywhere", func() {
 		r := serve(settings(GinkgoT().TempDir(), map[string]string{"api-addr": "0.0.0.0:0"}, "GATEHOUSE_API_ADMIN_TOKEN="+adminToken))
 		url := "http://127.0.0.1:" + r.port() + "/service"
 		Expect(status(url, "")).To(Equal(401))
@@ -160,7 +160,7 @@ var _ = Describe("An API with a token", func() {
 			Not(ContainSubstring(adminToken))))
 	})
 
-	It("of the database starts anywhere, and stays closed when that is revoked", func() {
+	It("from the database starts anywhere, and stays closed when the token is revoked", func() {
 		dir := GinkgoT().TempDir()
 		Eventually(serve(settings(dir, map[string]string{"api-addr": "0.0.0.0:0"})).done).Should(Receive(HaveOccurred()), "which makes the database")
 		made := createToken(dir, "ann", "admin")
@@ -205,7 +205,7 @@ func keyPair(serial int64) (cert, key []byte) {
 }
 
 var _ = Describe("TLS of the API", func() {
-	It("follows its files, and keeps the certificate when they are broken", func() {
+	It("follows its files, and keeps the certificate when they become invalid", func() {
 		dir := GinkgoT().TempDir()
 		certFile, keyFile := filepath.Join(dir, "api.crt"), filepath.Join(dir, "api.key")
 		write := func(cert, key []byte) {

@@ -42,7 +42,7 @@ var _ = Describe("The authorities of upstreams", func() {
 		Expect(readAuthorities("", env(""), []string{gone})).To(BeEmpty())
 	})
 
-	It("are an error where a file is named that has none", func() {
+	It("are an error if the named file has none", func() {
 		empty, gone := file("empty", "text\n"), filepath.Join(dir, "gone")
 		_, err := readAuthorities(gone, env(""), nil)
 		Expect(err).To(MatchError("--upstream-ca-file: reading the certificate authorities for upstreams: open " + gone + ": no such file or directory"))

@@ -11,8 +11,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-var _ = Describe("A server with a certificate that ends soon", func() {
-	It("says so in the status of the secret and of what uses it, in events, metrics and its log", func() {
+var _ = Describe("A server with a certificate that expires soon", func() {
+	It("reports it in the status of the secret and of the services that use it, in events, in metrics and in its log", func() {
 		r := serve(settings(GinkgoT().TempDir(), nil))
 		base := "http://127.0.0.1:" + r.port()
 		lines, _ := events(base)

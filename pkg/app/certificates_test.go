@@ -20,7 +20,7 @@ func (s oneChange) Since(context.Context, model.Mark) (model.Change, error) { re
 func (s oneChange) Changed() <-chan struct{}                                { return nil }
 
 var _ = Describe("A certificate", func() {
-	It("that ends gets its conditions and events by the passing of time", func(ctx SpecContext) {
+	It("gets the conditions and events of its expiry as time passes", func(ctx SpecContext) {
 		ca, err := testkit.NewAuthority("root")
 		Expect(err).NotTo(HaveOccurred())
 		end := time.Now().Add(2 * time.Second).Truncate(time.Second)

@@ -57,12 +57,12 @@ var _ = Describe("The debug server", func() {
 		Entry("a link of its own index", 200, "Sec-Fetch-Site", "same-origin"),
 		Entry("a page whose name leads here", 403, "Host", "evil.example", "Sec-Fetch-Site", "same-origin"),
 		Entry("a name that begins like an address", 403, "Host", "127.0.0.1.evil.example:6060"),
-		Entry("an address that others have too", 403, "Host", "192.0.2.1:6060"),
+		Entry("an address that others can have too", 403, "Host", "192.0.2.1:6060"),
 		Entry("a page of another site", 403, "Sec-Fetch-Site", "cross-site"),
 		Entry("a page of another port", 403, "Sec-Fetch-Site", "same-site"),
 	)
 
-	It("ends with the program, and with it a profile that somebody takes", func() {
+	It("stops with the program, and ends a profile that is being taken", func() {
 		server, stop := serveUntil(settings(GinkgoT().TempDir(), map[string]string{"debug-addr": "127.0.0.1:0"}))
 		at := server.debug()
 		ended := make(chan error, 1)
@@ -82,7 +82,7 @@ var _ = Describe("The debug server", func() {
 		Expect(get(server.debug())).To(ContainSubstring("heap?debug=1"))
 	})
 
-	It("is no upstream while the API needs no token", func() {
+	It("cannot be an upstream while the API requires no token", func() {
 		server := serve(settings(GinkgoT().TempDir(), map[string]string{"debug-addr": "127.0.0.1:0"}))
 		at, err := url.Parse(server.debug())
 		Expect(err).NotTo(HaveOccurred())

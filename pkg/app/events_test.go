@@ -53,7 +53,7 @@ func post(base, path, fields string) {
 }
 
 var _ = Describe("The events of a server", func() {
-	It("tell of each revision, in order, before it is published", func() {
+	It("report each revision, in order, before it is published", func() {
 		r := serve(settings(GinkgoT().TempDir(), nil))
 		base := "http://127.0.0.1:" + r.port()
 		lines, _ := events(base)
@@ -80,7 +80,7 @@ var _ = Describe("The events of a server", func() {
 		Expect(changes).To(Equal([]string{"1", "2", "3"}))
 	})
 
-	It("end in good order when the server stops", func() {
+	It("end cleanly when the server stops", func() {
 		r, stop := serveUntil(settings(GinkgoT().TempDir(), nil))
 		base := "http://127.0.0.1:" + r.port()
 		_, ended := events(base)
@@ -94,7 +94,7 @@ var _ = Describe("The events of a server", func() {
 })
 
 var _ = Describe("The metrics of a server", func() {
-	It("need no more than a token, and count its calls", func() {
+	It("require no more than a token, and count the API's calls", func() {
 		r := serve(settings(GinkgoT().TempDir(), map[string]string{"api-addr": "0.0.0.0:0"}, "GATEHOUSE_API_ADMIN_TOKEN="+adminToken))
 		base := "http://127.0.0.1:" + r.port()
 		Expect(status(base+"/metrics", "")).To(Equal(401))

@@ -11,7 +11,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-var _ = Describe("A new database beside a key that is not new", func() {
+var _ = Describe("A new database next to a key that is not new", func() {
 	var dir string
 	// ready starts a server, stops it and returns the status of its GET /ready.
 	ready := func(flags map[string]string) int {
@@ -41,7 +41,7 @@ var _ = Describe("A new database beside a key that is not new", func() {
 		Expect(ready(nil)).To(Equal(200))
 	})
 
-	It("is really new where it lies elsewhere, or where the key was brought along", func() {
+	It("is really new if it is elsewhere, or if the key was copied there", func() {
 		Expect(os.Remove(filepath.Join(dir, "gatehouse.db"))).To(Succeed())
 		other := func() string { return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "other.db") }
 		Expect(ready(map[string]string{"database-url": other()})).To(Equal(200))
@@ -50,7 +50,7 @@ var _ = Describe("A new database beside a key that is not new", func() {
 		Expect(ready(map[string]string{"secret-key-file": key})).To(Equal(200))
 	})
 
-	It("seems lost with the certificates of a directory in it, over restarts, until there is more", func() {
+	It("seems lost with nothing but the certificates of a directory, across restarts, until there is more", func() {
 		certs := GinkgoT().TempDir()
 		authority, err := testkit.NewAuthority("test")
 		Expect(err).NotTo(HaveOccurred())
@@ -78,7 +78,7 @@ var _ = Describe("A new database beside a key that is not new", func() {
 		Expect(ready(flags)).To(Equal(200))
 	})
 
-	It("is one again after its first write", func() {
+	It("is in use again after its first write", func() {
 		Expect(os.Remove(filepath.Join(dir, "gatehouse.db"))).To(Succeed())
 		r, stop := serveUntil(settings(dir, nil))
 		url := "http://127.0.0.1:" + r.port()

@@ -53,7 +53,7 @@ const (
 )
 
 var _ = Describe("The key of the secrets", func() {
-	It("is rotated under a running server", func() {
+	It("is rotated while a server runs", func() {
 		dir := GinkgoT().TempDir()
 		r, stop := serveUntil(settings(dir, nil))
 		api := "http://127.0.0.1:" + r.port()
@@ -76,12 +76,12 @@ var _ = Describe("The key of the secrets", func() {
 		newKey, err := os.ReadFile(filepath.Join(dir, "secret.key"))
 		Expect(err).NotTo(HaveOccurred())
 
-		By("without a revision, and the same again is no change")
+		By("no revision, and writing the same again is no change")
 		Expect(expect(200, "GET", "/revision", "", "")).To(MatchRegexp(`^\{"data":\{"core_db_revision":\[\{"revision":2,`))
 		expect(200, "PUT", "/secret/token", formType, "Secret_value=second")
 		Expect(expect(200, "GET", "/revision", "", "")).To(MatchRegexp(`^\{"data":\{"core_db_revision":\[\{"revision":2,`))
 
-		By("after which a dump opens with the new key only")
+		By("a dump then opens with the new key only")
 		newDump := expect(200, "GET", "/config?secrets=sealed", "", "")
 		sealed := regexp.MustCompile(`sealed:v1:[A-Za-z0-9_-]+`)
 		Expect(sealed.FindString(newDump)).NotTo(Equal(sealed.FindString(oldDump)))
@@ -97,7 +97,7 @@ var _ = Describe("The key of the secrets", func() {
 			Expect(status).To(Equal(c.status), answer)
 		}
 
-		By("and an old revision comes back, also after a restart")
+		By("an old revision can be restored, also after a restart")
 		expect(200, "POST", "/revision/1/rollback", formType, "")
 		Expect(expect(200, "GET", "/revision/3", "", "")).To(ContainSubstring(`"secret_value"`))
 		stop()
@@ -107,7 +107,7 @@ var _ = Describe("The key of the secrets", func() {
 		Expect(sealed.FindString(expect(200, "GET", "/config?secrets=sealed", "", ""))).To(Equal(sealed.FindString(newDump)))
 	})
 
-	It("is missed where it is missing, and nothing stands in its way when it comes back", func() {
+	It("stops the program while it is missing, and works again when it is back", func() {
 		dir := GinkgoT().TempDir()
 		first, stop := serveUntil(settings(dir, nil))
 		first.port()

@@ -31,7 +31,7 @@ func xdsFiles() map[string]string {
 var _ = Describe("An xDS port", func() {
 	const elsewhere = "0.0.0.0:0"
 
-	It("does not start off loopback where nobody could prove who they are", func() {
+	It("does not start outside the loopback if no client could prove its identity", func() {
 		r := serve(settings(GinkgoT().TempDir(), map[string]string{"xds-addr": elsewhere}))
 		Eventually(r.done).Should(Receive(MatchError("--xds-addr 0.0.0.0:0 is not a loopback address, and nothing proves who connects there, " +
 			"so everybody who reaches it could read the configuration of every proxy, private keys included: " +
@@ -62,7 +62,7 @@ var _ = Describe("An xDS port", func() {
 		}, elsewhere, `level=INFO msg="clients of the xds port prove who they are" xds=\S+ by=token`),
 	)
 
-	It("does not start with files that are of no use", func() {
+	It("does not start with unusable files", func() {
 		flags := xdsFiles()
 		Expect(os.WriteFile(flags["xds-tls-client-ca"], []byte("nothing"), 0o600)).To(Succeed())
 		r := serve(settings(GinkgoT().TempDir(), flags))

@@ -62,7 +62,7 @@ var _ = Describe("A change of a key", func() {
 		return b.Apply(c)
 	}
 
-	It("is one of the list of keys, and of nothing else", func() {
+	It("changes only the list of keys", func() {
 		b := newBuild()
 		first := b.Apply(with()).Snapshots["gw"]
 		Expect(keysIn(first)).To(Equal([]string{"-", "a/x"}))
@@ -75,7 +75,7 @@ var _ = Describe("A change of a key", func() {
 		Expect(next(b, key("b", "new")).Snapshots).To(BeEmpty(), "nothing names the set")
 	})
 
-	It("reaches the proxies with routes that ask for keys of the set, and their listeners", func() {
+	It("reaches the proxies with routes that require keys of the set, and their listeners", func() {
 		b := newBuild()
 		b.Apply(with())
 		next(b, key("b", "later")) // its revision made no listener
@@ -83,7 +83,7 @@ var _ = Describe("A change of a key", func() {
 		Expect(b.Reach([]model.Key{model.APIKeyKey("b", "x")})).To(BeEmpty())
 	})
 
-	It("shows once a filter names the set, and no longer than that", func() {
+	It("takes effect once a filter names the set, and only as long as it does", func() {
 		b := newBuild()
 		b.Apply(with())
 		other := next(b, keyed("f", `{"keys":"b"}`)).Snapshots["gw"]
@@ -92,7 +92,7 @@ var _ = Describe("A change of a key", func() {
 		Expect(keysIn(gone.Snapshots["gw"])).To(Equal([]string{"-"}))
 	})
 
-	It("is one of the list of keys that may be missing, where it is one of several credentials", func() {
+	It("changes the list of optional keys, if the key is one of several credentials", func() {
 		either := &model.Filter{Name: "f", Type: model.FilterAnyOf, Config: `{"apikey":{"keys":"b"},"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]}}`}
 		b := newBuild()
 		b.Apply(with())
@@ -101,13 +101,13 @@ var _ = Describe("A change of a key", func() {
 		Expect(keysIn(s)).To(Equal([]string{"-"}))
 	})
 
-	It("is not sent if Envoy would refuse all keys for it", func() {
+	It("is not sent if Envoy would then refuse all keys", func() {
 		bad := key("a", "bad")
 		bad.Hash = "{SHA}x"
 		Expect(keysIn(newBuild().Apply(with(bad, key("a", "y:z"))).Snapshots["gw"])).To(Equal([]string{"-", "a/x"}))
 	})
 
-	It("finds a route closed that has two filters which ask for keys", func() {
+	It("leaves a route closed that has two API key filters", func() {
 		found, conditions := statuses(with(keyed("g", `{"keys":"b"}`), &model.RouteFilter{Service: "shop", Route: "guarded", Filter: "g"}))
 		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
 		Expect(conditions["service shop"]).To(HaveLen(1))

@@ -54,7 +54,7 @@ func BenchmarkEndpoints(b *testing.B) {
 }
 
 var _ = Describe("A change of endpoints", func() {
-	It("makes one assignment again, and nothing else, however many services there are", func() {
+	It("rebuilds one assignment, and nothing else, however many services there are", func() {
 		allocations := func(services int) float64 {
 			b := newBuild()
 			before := b.Apply(discoveredServices(services)).Snapshots["gw"]
@@ -102,7 +102,7 @@ var _ = Describe("A change of endpoints", func() {
 			To(HaveLen(1), "a proxy that is new has them too")
 	})
 
-	It("leaves them out with the cluster, and makes the cluster one of addresses when nothing is discovered any more", func() {
+	It("removes them with the cluster, and gives the cluster fixed addresses when discovery ends", func() {
 		b := newBuild()
 		b.Apply(discoveredServices(1))
 		key := model.UpstreamKey("s0")

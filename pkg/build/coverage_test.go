@@ -87,7 +87,7 @@ func without(all []string, used map[string]bool) []string {
 }
 
 var _ = Describe("The golden cases", func() {
-	DescribeTable("set every field to something else than its default",
+	DescribeTable("set every field to something other than its default",
 		func(kind model.Kind) {
 			used := map[string]bool{}
 			var names []string
@@ -122,7 +122,7 @@ var _ = Describe("The golden cases", func() {
 			keysOfType(reflect.TypeFor[model.RouteConfig](), "route_config."),
 			func(key string) bool { return key == "route_config.query.invert" }, // this is refused
 		)),
-		Entry("of a filter that states its limit", model.KindFilter, keysOfType(reflect.TypeFor[model.StatedLimit](), "filter_config.")),
+		Entry("of a filter that states its own limit", model.KindFilter, keysOfType(reflect.TypeFor[model.StatedLimit](), "filter_config.")),
 		configKeys(),
 	)
 

@@ -128,7 +128,7 @@ var _ = Describe("An expectation", func() {
 		"hosts": [{"name": "shop", "routes": [{"name": "a", "weight": 1}, {"name": "b"}]}, {"name": "rest"}],
 		"twins": [{"name": "x"}, {"name": "x"}]
 	}`
-	DescribeTable("is compared with what is there",
+	DescribeTable("is compared with the actual value",
 		func(path, want string, differences ...string) {
 			var document, value any
 			Expect(json.Unmarshal([]byte(text), &document)).To(Succeed())
@@ -138,14 +138,14 @@ var _ = Describe("An expectation", func() {
 		Entry("the same", "timeout", `"5s"`),
 		Entry("another value", "timeout", `"6s"`, `timeout is "5s", not "6s"`),
 		Entry("another type", "hosts[shop].routes[a].weight", `"1"`, `hosts[shop].routes[a].weight is 1, not "1"`),
-		Entry("nothing", "grace", `null`),
-		Entry("nothing of something", "timeout", `null`, `timeout is "5s", not null`),
-		Entry("something of nothing", "grace", `"5s"`, `grace is null, not "5s"`),
-		Entry("nothing in something that is not there", "hosts[other].routes", `null`, `hosts[other].routes: there is no [other]`),
+		Entry("no value", "grace", `null`),
+		Entry("no value instead of one", "timeout", `null`, `timeout is "5s", not null`),
+		Entry("a value instead of none", "grace", `"5s"`, `grace is null, not "5s"`),
+		Entry("no value in an object that does not exist", "hosts[other].routes", `null`, `hosts[other].routes: there is no [other]`),
 		Entry("an element by its name", "hosts[shop].routes[b].weight", `null`),
 		Entry("an element by its index", "hosts[1].name", `"rest"`),
 		Entry("an element from the end", "hosts[-2].name", `"shop"`),
-		Entry("an element behind the last", "hosts[2]", `null`),
+		Entry("an element after the last", "hosts[2]", `null`),
 		Entry("an element before the first", "hosts[-3]", `null`),
 		Entry("a value by a key with dots", "map[a.b/c]", `1`),
 		Entry("all elements, in order", "hosts[*].name", `["shop","rest"]`),
@@ -154,8 +154,8 @@ var _ = Describe("An expectation", func() {
 		Entry("a key of a list", "hosts.name", `"shop"`, `hosts.name: name is looked for in a list; write [*].name`),
 		Entry("a key of a text", "timeout.seconds", `5`, `timeout.seconds: seconds is looked for in "5s"`),
 		Entry("an empty map", "empty", `{}`),
-		Entry("an empty map of one that is not", "map", `{}`, `map is {"a.b/c":1}, not {}`),
+		Entry("an empty map for a missing one", "map", `{}`, `map is {"a.b/c":1}, not {}`),
 		Entry("further paths", "hosts[shop]", `{"routes[a].weight": 1, "routes[b].name": "c"}`, `hosts[shop].routes[b].name is "b", not "c"`),
-		Entry("further paths of nothing", "hosts[other]", `{"routes": null}`, "hosts[other] is not there"),
+		Entry("further paths of a missing value", "hosts[other]", `{"routes": null}`, "hosts[other] is not there"),
 	)
 })

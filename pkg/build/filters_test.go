@@ -48,7 +48,7 @@ var _ = Describe("A filter that cannot be enforced", func() {
 	onRoute := func() model.Object { return &model.RouteFilter{Service: "shop", Route: "guarded", Filter: "guard"} }
 	onService := func() model.Object { return &model.ServiceFilter{Service: "shop", Filter: "guard"} }
 
-	It("closes the route that it is on, and no other, where its type is not known", func() {
+	It("closes its route, and no other, if its type is unknown", func() {
 		found, conditions := statuses(filtered(unknown(), onRoute()))
 		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
 		Expect(conditions["service shop"]).To(Equal([]model.Condition{{
@@ -57,7 +57,7 @@ var _ = Describe("A filter that cannot be enforced", func() {
 		}}))
 	})
 
-	It("closes the service that it is on", func() {
+	It("closes its service", func() {
 		found, conditions := statuses(filtered(unknown(), onService()))
 		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
 		Expect(conditions["service shop"]).To(Equal([]model.Condition{{
@@ -66,7 +66,7 @@ var _ = Describe("A filter that cannot be enforced", func() {
 		}}))
 	})
 
-	It("closes it too where its configuration cannot be read", func() {
+	It("also closes its service if its configuration cannot be read", func() {
 		broken := func() model.Object {
 			return &model.Filter{Name: "guard", Type: "route_filter_ratelimit", Config: `{"descriptors":[{"colour":"red"}]}`}
 		}
@@ -78,12 +78,12 @@ var _ = Describe("A filter that cannot be enforced", func() {
 		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
 	})
 
-	It("closes the route where its type is for services alone", func() {
+	It("closes the route if its type is for services only", func() {
 		found, _ := statuses(filtered(&model.Filter{Name: "guard", Type: "http_filter_oidc"}, onRoute()))
 		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
 	})
 
-	It("opens again what it closed when it is detached", func() {
+	It("reopens what it closed when it is detached", func() {
 		build := newBuild()
 		build.Apply(filtered(unknown(), onService()))
 		after := build.Apply(model.Change{Revision: 2, Entries: []model.Entry{{Key: onService().Key()}}})
@@ -92,8 +92,8 @@ var _ = Describe("A filter that cannot be enforced", func() {
 	})
 })
 
-var _ = Describe("A message inside of another that Envoy would refuse", func() {
-	It("closes the route that needs it and is not sent", func() {
+var _ = Describe("An inner message that Envoy would refuse", func() {
+	It("closes the route that needs it, and is not sent", func() {
 		up := model.NewUpstream()
 		up.Name, up.IP, up.Port, up.Protocol = "tls", "192.0.2.9", 443, "tls"
 		up.ValidationCACertificate, up.ValidationSubjectName = "ca", strings.Repeat("a", 256)
@@ -105,7 +105,7 @@ var _ = Describe("A message inside of another that Envoy would refuse", func() {
 		Expect(conditions["service shop"][0].Message).To(ContainSubstring("invalid UpstreamTlsContext.Sni: value length must be at most 255 bytes"))
 	})
 
-	It("leaves a proxy without its listener, and says so", func() {
+	It("leaves a proxy without its listener, and reports that", func() {
 		p := proxyNamed("gw")
 		p.ListenIP = ""
 		result := newBuild().Apply(filtered(p))
@@ -118,7 +118,7 @@ var _ = Describe("A message inside of another that Envoy would refuse", func() {
 })
 
 var _ = Describe("What Envoy would refuse", func() {
-	It("closes the route whose cluster it is, and no other", func() {
+	It("closes only the route whose cluster it is", func() {
 		bad := model.NewUpstream()
 		bad.Name, bad.IP, bad.Port, bad.ConnectTimeoutSeconds = "bad", "192.0.2.2", 80, 0
 		found, conditions := statuses(filtered(bad,
@@ -129,7 +129,7 @@ var _ = Describe("What Envoy would refuse", func() {
 		Expect(conditions["service shop"][0].Message).To(HavePrefix("the route would be refused by Envoy: "))
 	})
 
-	It("closes the service where not even the route's answer can be given", func() {
+	It("closes the service if not even a fixed answer is possible for the route", func() {
 		bad := &model.Route{Service: "shop", Name: "bad", Prefix: "/bad", Config: model.RouteConfig{Headers: []model.ValueMatch{{Name: ""}}}}
 		found, conditions := statuses(filtered(bad, &model.RouteUpstream{Service: "shop", Route: "bad", Upstream: "blue"}))
 		Expect(found).To(HaveLen(1))

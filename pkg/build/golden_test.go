@@ -227,7 +227,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 	for _, a := range g.Assignments {
 		want["assignment "+a.Name] = must(snapshot.NewAssignment(translate.Assignment(a), snapshot.ObjectRef{})).Version
 	}
-	Expect(have).To(Equal(want), "proxy %s gets something else than its ir says", g.Name)
+	Expect(have).To(Equal(want), "proxy %s gets something other than its IR says", g.Name)
 }
 
 // golden compares the generated files of a case with those in its directory, or

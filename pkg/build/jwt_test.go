@@ -16,7 +16,7 @@ var _ = Describe("Tokens whose keys are fetched", func() {
 	}
 	const one, two = `{"keys":["one"]}`, `{"keys":["two"]}`
 
-	It("close a route until the keys are known, and have what they are in one extension after that", func() {
+	It("close a route until the keys are known, which are then in one extension", func() {
 		build := newBuild()
 		first := build.Apply(filtered(api(), &model.RouteFilter{Service: "shop", Route: "guarded", Filter: "api"}))
 		Expect(first.Conditions["service shop"]).To(Equal([]model.Condition{{
@@ -35,14 +35,14 @@ var _ = Describe("Tokens whose keys are fetched", func() {
 		Expect(string(s.Providers[0].Body.GetValue())).To(ContainSubstring("one"))
 
 		other := build.Apply(model.Change{Revision: 3, Learned: said(two, "is away")})
-		Expect(other.Conditions["service shop"]).To(BeEmpty(), "the last keys stay in force")
-		Expect(other.Snapshots["gw"].Providers[0].Name).To(Equal(s.Providers[0].Name), "only the keys are other ones")
+		Expect(other.Conditions["service shop"]).To(BeEmpty(), "the last keys remain in use")
+		Expect(other.Snapshots["gw"].Providers[0].Name).To(Equal(s.Providers[0].Name), "only the keys differ")
 		Expect(string(other.Snapshots["gw"].Providers[0].Body.GetValue())).To(ContainSubstring("two"))
 		Expect(other.Snapshots["gw"].Hosts[0].Version).To(Equal(s.Hosts[0].Version))
 		Expect(other.Snapshots["gw"].Listeners).To(Equal(s.Listeners))
 	})
 
-	It("close a service, whose answer does not say why", func() {
+	It("close a service, whose answer does not give the reason", func() {
 		c := filtered(api(), &model.ServiceFilter{Service: "shop", Filter: "api"})
 		c.Learned = said("", "the key set is answered with 503")
 		found, conditions := statuses(c)
@@ -53,7 +53,7 @@ var _ = Describe("Tokens whose keys are fetched", func() {
 		}}))
 	})
 
-	It("are not those that somebody else has said", func() {
+	It("ignore keys from another key set URL", func() {
 		c := filtered(api(), &model.ServiceFilter{Service: "shop", Filter: "api"})
 		c.Learned = said(one, "")
 		c.Learned[model.FilterKey("api")].Source.JWKSURI = "https://them.test/keys"
@@ -61,7 +61,7 @@ var _ = Describe("Tokens whose keys are fetched", func() {
 		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
 	})
 
-	It("are another provider with other demands", func() {
+	It("get another provider if they are checked differently", func() {
 		name := func(config string) string {
 			c := filtered(&model.Filter{Name: "api", Type: "http_filter_jwt", Config: model.JSON(config)}, &model.ServiceFilter{Service: "shop", Filter: "api"})
 			c.Learned = said(one, "")
@@ -76,6 +76,6 @@ var _ = Describe("Tokens whose keys are fetched", func() {
 			names[name(base+more+"}")] = true
 		}
 		Expect(names).To(HaveLen(8))
-		Expect(name(base+`,"require":[{"claim":"a","values":["b"]}]}`)).To(Equal(name(base+"}")), "what is required is no part of it")
+		Expect(name(base+`,"require":[{"claim":"a","values":["b"]}]}`)).To(Equal(name(base+"}")), "required claims are not part of it")
 	})
 })

@@ -82,14 +82,14 @@ func asks(b *build.Build, proxy string) map[string]string {
 var _ = Describe("The login of a proxy", func() {
 	open := map[string]string{"shop": "globalconfig/login", "plain": "", "own": "filter/staff", "both": "filter/staff"}
 
-	It("holds for services that have none of their own and are not public, on that proxy", func() {
+	It("applies to services on that proxy that have no login of their own and are not public", func() {
 		b := newBuild()
 		b.Apply(shops())
 		Expect(asks(b, "gw")).To(Equal(open))
 		Expect(asks(b, "other")).To(Equal(map[string]string{"shop": ""}))
 	})
 
-	DescribeTable("closes them if it cannot be enforced, and no other",
+	DescribeTable("closes those services, and no others, if it cannot be enforced",
 		func(why string, objects ...model.Object) {
 			b := newBuild()
 			before := b.Apply(shops())
@@ -102,7 +102,7 @@ var _ = Describe("The login of a proxy", func() {
 				Key: model.ProxyServiceKey("gw", "shop"), Code: model.Quarantined,
 				Message: "globalconfig " + why + `. On proxy "gw" the service answers 503 and lets nobody in`,
 			}}))
-			By("and opens them again")
+			By("reopens them")
 			result = b.Apply(change(3, oauth("login", oauthText), &model.GlobalConfig{Name: "second", Type: model.GlobalConfigRateLimit, Config: `{"domain":"d"}`}))
 			Expect(asks(b, "gw")).To(Equal(open))
 			Expect(result.Conditions["proxy gw"]).To(BeEmpty())
@@ -113,11 +113,11 @@ var _ = Describe("The login of a proxy", func() {
 			oauth("second", oauthText), &model.ProxyGlobalConfig{Proxy: "gw", GlobalConfig: "second"}),
 		Entry("a secret does not exist", "login cannot be enforced: secret gone does not exist", oauth("login", strings.Replace(oauthText, `"hmac"`, `"gone"`, 1))),
 		Entry("an upstream does not exist", "login cannot be enforced: upstream gone does not exist", oauth("login", strings.Replace(oauthText, `"client_id"`, `"upstream":"gone","client_id"`, 1))),
-		Entry("nothing is known of the provider", "login cannot be enforced: the endpoints of the identity provider are not known: it has not answered yet",
+		Entry("the provider has not answered yet", "login cannot be enforced: the endpoints of the identity provider are not known: it has not answered yet",
 			oauth("login", strings.Replace(oauthText, `"authorization_endpoint":"https://idp.test/auth","token_endpoint":"https://idp.test/token"`, `"issuer":"https://idp.test"`, 1))),
 	)
 
-	It("closes a service for every host, unless it says where users are sent back to", func() {
+	It("closes a service for every host, unless a fixed host is set for the way back", func() {
 		b := newBuild()
 		b.Apply(shops())
 		result := b.Apply(change(2, &model.Service{Name: "shop", FQDN: "*"}))
@@ -127,14 +127,14 @@ var _ = Describe("The login of a proxy", func() {
 		Expect(asks(b, "gw")["shop"]).To(Equal("globalconfig/login"))
 	})
 
-	It("is as it was where a closed service has one: closed", func() {
+	It("leaves a service closed that has a broken login of its own", func() {
 		b := newBuild()
 		b.Apply(shops())
 		b.Apply(change(2, &model.Filter{Name: "staff", Type: model.FilterOIDC, Config: `{}`}))
 		Expect(asks(b, "gw")).To(Equal(map[string]string{"shop": "globalconfig/login", "plain": "", "own": "503", "both": "503"}))
 	})
 
-	It("follows all that it names, and touches only what it holds for", func() {
+	It("follows everything that it names, and touches only the services that it applies to", func() {
 		b := newBuild()
 		b.Apply(shops())
 		authority := func(pem string) model.Object { return &model.Secret{Name: "ca", Cert: pem} }
@@ -175,7 +175,7 @@ var _ = Describe("The login of a proxy", func() {
 		}
 	})
 
-	It("is made once for all services, and not again when one of them, or the proxy, changes", func() {
+	It("is built once for all services, and not again when a service or the proxy changes", func() {
 		allocations := func(services int, changed func(i int) model.Object) float64 {
 			b := newBuild()
 			c := manyServices(services)
@@ -202,7 +202,7 @@ var _ = Describe("The login of a proxy", func() {
 			AddReportEntry("allocations", fmt.Sprintf("a change of %s behind a login: %.0f of 50 services, %.0f of 1000", what, few, many))
 			Expect(many).To(BeNumerically("<", few+100), what)
 		}
-		By("the client's secret")
+		By("the client secret")
 		few, many := allocations(50, rotated), allocations(1000, rotated)
 		AddReportEntry("allocations", fmt.Sprintf("a change of the login: %.0f for each service", (many-few)/950))
 		Expect((many - few) / 950).To(BeNumerically("<", 500))
@@ -235,7 +235,7 @@ func differences(a, b map[string]string) []string {
 }
 
 var _ = Describe("A login of a service", func() {
-	It("closes the route that it is on instead: it is for services alone", func() {
+	It("closes a route that it is attached to: logins are for services only", func() {
 		found, conditions := statuses(filtered(value("client", "a"), value("hmac", "b"),
 			&model.Filter{Name: "guard", Type: model.FilterOIDC, Config: oidcText}, &model.RouteFilter{Service: "shop", Route: "guarded", Filter: "guard"}))
 		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
@@ -250,7 +250,7 @@ var _ = Describe("A login of a service", func() {
 		Expect(conditions["service shop"][0].Message).To(HavePrefix("filter two cannot be enforced: the service has another http_filter_oidc too"))
 	})
 
-	It("has the same secrets at every service that it is on", func() {
+	It("has the same secrets for every service that it is attached to", func() {
 		b := newBuild()
 		s := b.Apply(shops()).Snapshots["gw"]
 		Expect(secretsOfLogins(s)).To(Equal([]string{
@@ -275,11 +275,11 @@ var _ = Describe("A login that Envoy would refuse", func() {
 	global := func(config string) error {
 		return build.GlobalConfigRefusal(&model.GlobalConfig{Name: "login", Type: model.GlobalConfigOAuth, Config: model.JSON(config)})
 	}
-	It("is refused at the write, whatever becomes of its secrets, upstream and provider", func() {
+	It("is refused when it is written, whatever becomes of its secrets, upstream and provider", func() {
 		nothing := func(*model.OIDCFilter) {}
 		Expect(service(good, nothing)).To(Succeed())
 		Expect(service(strings.Replace(good, `"issuer":"https://idp.test"`, `"authorization_endpoint":"http://idp.test/a","token_endpoint":"http://idp.test/t"`, 1), nothing)).To(Succeed())
-		By("what no check knows of: all that is known is refused before")
+		By("a fault that no check knows: all known faults are refused earlier")
 		Expect(service(good, func(c *model.OIDCFilter) { c.ClaimHeaders = map[string]string{"x\ny": "email"} })).
 			To(MatchError(ContainSubstring("invalid JwtClaimToHeader.HeaderName: value does not match")))
 		Expect(service(good, func(c *model.OIDCFilter) { c.RedirectURI = "" })).To(MatchError(ContainSubstring("invalid OAuth2Config.RedirectUri")))

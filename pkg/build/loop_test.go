@@ -105,7 +105,7 @@ var _ = Describe("the loop", func() {
 		pub = make(publisher, 10)
 	})
 
-	It("publishes an empty configuration too, and is ready then", func() {
+	It("publishes even an empty configuration, and is then ready", func() {
 		pub = make(publisher) // Publish returns when it is received
 		start()
 		Eventually(src.reads).Should(Equal(1))
@@ -120,7 +120,7 @@ var _ = Describe("the loop", func() {
 		Eventually(loop.Ready()).Should(BeClosed())
 	})
 
-	It("reads again after each signal, from where it is", func() {
+	It("reads on from its position after each signal", func() {
 		src.changes = []model.Change{{Revision: 5, ID: "five", Full: true, Entries: []model.Entry{proxy}}}
 		start()
 		Expect(pub.next()).To(HaveKey("gw"))
@@ -131,7 +131,7 @@ var _ = Describe("the loop", func() {
 		Expect(src.asked).To(Equal([]model.Mark{{}, {Revision: 5, ID: "five"}}))
 	})
 
-	It("replaces everything when the database was restored", func() {
+	It("replaces everything after a restore of the database", func() {
 		src.changes = []model.Change{{Revision: 5, ID: "five", Full: true, Entries: []model.Entry{proxy}}}
 		start()
 		Expect(pub.next()).To(HaveKey("gw"))
@@ -139,7 +139,7 @@ var _ = Describe("the loop", func() {
 		Expect(pub.next()).To(Equal(map[string]*snapshot.Snapshot{"gw": nil, "(replaced)": nil}))
 	})
 
-	It("tries again when the source fails, and publishes nothing meanwhile", func() {
+	It("retries when the source fails, and publishes nothing meanwhile", func() {
 		src.err = errors.New("the database is away")
 		src.changes = []model.Change{{Revision: 1, Full: true, Entries: []model.Entry{proxy}}}
 		start()
@@ -156,7 +156,7 @@ var _ = Describe("the loop", func() {
 		Expect(pub.next()).To(HaveKey("gw"))
 	})
 
-	It("publishes what an identity provider says, and only where that counts", func() {
+	It("publishes the answers of an identity provider, and only if they matter", func() {
 		filter := &model.Filter{ID: 1, Name: "login", Type: model.FilterOIDC, Config: `{"client_id":"a","client_secret":"sealed:v1:x","cookie_secret":"cookies",` +
 			`"redirect_uri":"/callback","issuer":"https://login.example"}`}
 		change := model.Change{Revision: 1, Full: true, Entries: []model.Entry{{Key: filter.Key(), Object: filter}}}

@@ -274,7 +274,7 @@ var _ = Describe("the result of many changes", func() {
 		}
 	})
 
-	It("keeps what did not change as the same pointers", func() {
+	It("keeps the pointers of everything that did not change", func() {
 		w, build := newWriter(16), newBuild()
 		for range 1000 {
 			w.entry()
@@ -294,7 +294,7 @@ var _ = Describe("the result of many changes", func() {
 		}
 	})
 
-	It("changes only what an edit is about", func() {
+	It("changes only what an edit affects", func() {
 		build := newBuild()
 		build.Apply(readInput("testdata/cases/service-hosts/in.yaml").Change)
 		change := model.Change{Revision: 2, Entries: []model.Entry{{

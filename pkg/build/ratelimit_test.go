@@ -10,7 +10,7 @@ import (
 )
 
 var _ = Describe("The rate limits of a build", func() {
-	It("are known from the first change on, also where there are none: an engine opens its ports with them", func() {
+	It("are known from the first change, even if there are none: an engine opens its ports with them", func() {
 		build, err := build.NewBuild(compile.Settings{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(build.Apply(model.Change{}).RateLimits).To(And(BeEmpty(), Not(BeNil())))
@@ -23,7 +23,7 @@ var _ = Describe("The rate limits of a build", func() {
 		}}
 	}
 
-	It("leave out what the engine would refuse, and say so", func() {
+	It("leave out what the engine would refuse, and report it", func() {
 		build, err := build.NewBuild(compile.Settings{RateLimitSocket: "/run/engine.sock"})
 		Expect(err).NotTo(HaveOccurred())
 		result := build.Apply(model.Change{Revision: 1, Full: true, Entries: []model.Entry{
@@ -38,7 +38,7 @@ var _ = Describe("The rate limits of a build", func() {
 		Expect(result.Conditions["rate limits"][0].Key).To(Equal(model.GlobalConfigKey("bad")))
 	})
 
-	It("say when nobody counts", func() {
+	It("report when no engine counts", func() {
 		build, err := build.NewBuild(compile.Settings{})
 		Expect(err).NotTo(HaveOccurred())
 		result := build.Apply(model.Change{Revision: 1, Full: true, Entries: []model.Entry{rates(1, "rates", `{"domain":"edge"}`)}})

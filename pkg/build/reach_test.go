@@ -36,7 +36,7 @@ func hostForms(s *snapshot.Snapshot) map[string]string {
 }
 
 var _ = Describe("the reach of a change", func() {
-	It("covers every host and listener that is different afterwards", func() {
+	It("covers every host and listener that differs afterwards", func() {
 		different, relistened := 0, 0
 		for seed := range uint64(40) {
 			w, build := newWriter(seed), newBuild()
@@ -87,12 +87,12 @@ var _ = Describe("the reach of a change", func() {
 		Expect(relistened).To(BeNumerically(">", 100))
 	})
 
-	It("is told of what is read after the question, and not before", func() {
+	It("covers what is read after the call, not only what was signaled before", func() {
 		src := &source{changed: make(chan struct{}, 1)}
 		pub := make(publisher, 10)
 		loop := startLoop(src, pub)
 		Eventually(pub).Should(Receive())
-		By("a revision that nobody has told of yet")
+		By("a revision without a signal yet")
 		src.mu.Lock()
 		src.changes = []model.Change{{Revision: 1, Entries: []model.Entry{{Key: model.ProxyKey("gw"), Object: proxyNamed("gw")}}}}
 		src.mu.Unlock()
@@ -109,7 +109,7 @@ var _ = Describe("the reach of a change", func() {
 		Expect(reach).To(HaveKey("other"))
 	})
 
-	It("is not waited for longer than the caller likes", func() {
+	It("is not awaited for longer than the caller's context", func() {
 		src := &source{changed: make(chan struct{}, 1)}
 		pub := make(publisher, 10)
 		loop := startLoop(src, pub)

@@ -58,7 +58,7 @@ var _ = Describe("Conditions of certificates", func() {
 		return list
 	}
 
-	It("come with time, on the secret and on what uses it", func() {
+	It("appear with time, on the secret and on what uses it", func() {
 		blue := &model.Upstream{Name: "blue", ValidationCACertificate: "tls", ClientCertificate: "tls"}
 		Expect(apply(secret("tls", "shop.example"), &model.Service{Name: "shop", FQDN: "shop.example", HTTPS: "both"},
 			&model.ServiceSecret{Service: "shop", Secret: "tls"}, blue)).To(BeTrue())
@@ -83,7 +83,7 @@ var _ = Describe("Conditions of certificates", func() {
 			"/secret/tls CertificateExpired: the certificate expired on 2027-03-31T12:00:00Z, and /service/shop, /upstream/blue use it; upload a new one",
 			HavePrefix("/service/shop CertificateExpired: "), HavePrefix("/upstream/blue CertificateExpired: "),
 		))
-		By("and go with who uses it")
+		By("they disappear with the user of the certificate")
 		Expect(apply(&model.Upstream{Name: "blue"})).To(BeTrue())
 		Expect(remove(model.ServiceSecretKey("shop", "tls"))).To(BeTrue())
 		Expect(said(end)).To(Equal([]string{"/secret/tls CertificateExpired: the certificate expired on 2027-03-31T12:00:00Z; nothing uses it; upload a new one"}))
@@ -92,7 +92,7 @@ var _ = Describe("Conditions of certificates", func() {
 		Expect(set.Ends()).To(BeEmpty())
 	})
 
-	It("stay while one of two uses stays", func() {
+	It("remain while one of two uses remains", func() {
 		apply(secret("tls", "shop.example"), &model.Service{Name: "shop", FQDN: "shop.example", HTTPS: "both", ClientCACertificate: "tls"},
 			&model.ServiceSecret{Service: "shop", Secret: "tls"})
 		apply(&model.Service{Name: "shop", FQDN: "shop.example", HTTPS: "both"})
@@ -104,7 +104,7 @@ var _ = Describe("Conditions of certificates", func() {
 		Expect(said(end)).To(HaveLen(1))
 	})
 
-	It("say which certificates are for other hosts, and which services lack one", func() {
+	It("name the certificates that are for other hosts, and the services that lack one", func() {
 		early := end.Add(-31 * day)
 		apply(secret("tls", "blog.example"), &model.ServiceSecret{Service: "shop", Secret: "tls"},
 			&model.Service{Name: "shop", FQDN: "shop.example", HTTPS: "redirect"})
@@ -121,7 +121,7 @@ var _ = Describe("Conditions of certificates", func() {
 		Expect(said(early)).To(BeEmpty())
 	})
 
-	It("cost nothing where a change is about nothing of it", func() {
+	It("cost nothing for a change that does not concern certificates", func() {
 		apply(secret("tls", "shop.example"), &model.Service{Name: "shop", FQDN: "shop.example", HTTPS: "both"})
 		Expect(apply(&model.Service{Name: "shop", FQDN: "blog.example", HTTPS: "both"}, &model.Upstream{Name: "blue"}, &model.Route{Service: "shop", Name: "root"})).To(BeFalse())
 		Expect(set.Apply(model.Change{Full: true})).To(BeTrue())

@@ -32,7 +32,7 @@ var _ = Describe("A call", func() {
 		Expect(string(a.Data)).To(Equal(`{"delete_core_db_upstream":{"affected_rows":1}}`))
 	})
 
-	It("makes an error of a problem: one line, and one for each field", func(ctx SpecContext) {
+	It("turns a problem into an error: one line, and one for each field", func(ctx SpecContext) {
 		c := serverOf(client.Options{}, func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, 400, "application/problem+json", `{"type":"urn:x","title":"Fields are missing or wrong","status":400,
 				"detail":"2 fields are missing or wrong; see errors","code":"invalid_fields",
@@ -47,7 +47,7 @@ var _ = Describe("A call", func() {
 		Expect(e.Fields).To(HaveLen(2))
 	})
 
-	DescribeTable("says what can be done",
+	DescribeTable("tells what to do",
 		func(ctx SpecContext, token string, status int, contentType, body, want string) {
 			c := serverOf(client.Options{Token: token}, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Location", "http://elsewhere.example/")
@@ -60,7 +60,7 @@ var _ = Describe("A call", func() {
 			"GET /x: who are you (401 unauthorized); send a token with --token-file, GATEHOUSE_TOKEN_FILE or a context"),
 		Entry("a wrong token", "t", 401, "application/problem+json", `{"detail":"who are you","code":"unauthorized"}`,
 			"GET /x: who are you (401 unauthorized); the server does not know the token that was sent"),
-		Entry("a viewer", "t", 403, "application/problem+json", `{"detail":"no","code":"forbidden"}`,
+		Entry("a viewer token", "t", 403, "application/problem+json", `{"detail":"no","code":"forbidden"}`,
 			"GET /x: no (403 forbidden); check whether the token has the role admin"),
 		Entry("in use", "", 409, "application/problem+json", `{"detail":"upstream \"blue\" is in use","code":"in_use","referenced_by":["/service/shop/route/root"]}`,
 			"GET /x: upstream \"blue\" is in use (409 in_use)\n  referenced by /service/shop/route/root"),
@@ -68,7 +68,7 @@ var _ = Describe("A call", func() {
 		Entry("a redirect, which is not followed", "t", 302, "text/html", "", `GET /x: the server redirects the call to "http://elsewhere.example/", which is not followed (302)`),
 	)
 
-	It("trusts the authorities that it is given, and says how to give one", func(ctx SpecContext) {
+	It("trusts the specified authorities, and tells how to specify one", func(ctx SpecContext) {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, 200, "application/json", `{"data":{}}`)
 		}))
@@ -96,7 +96,7 @@ var _ = Describe("A call", func() {
 		Expect(err).To(MatchError("reading the authority's certificate: open /not/there: no such file or directory"))
 	})
 
-	It("knows an answer that is not JSON", func(ctx SpecContext) {
+	It("recognizes an answer that is not JSON", func(ctx SpecContext) {
 		c := serverOf(client.Options{}, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, "text/html", "<h1>") })
 		_, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/x"})
 		Expect(err).To(MatchError("GET /x: the answer is not JSON; is " + c.Server() + " a Gatehouse?"))
@@ -122,19 +122,19 @@ var _ = Describe("A call", func() {
 		Expect(body.Close()).To(Succeed())
 	})
 
-	It("says how to reach a server when none is there", func(ctx SpecContext) {
+	It("tells how to reach a server when none answers", func(ctx SpecContext) {
 		c, err := client.New(client.Options{Server: "http://127.0.0.1:1"})
 		Expect(err).NotTo(HaveOccurred())
 		_, err = c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/x"})
 		Expect(err).To(MatchError(And(HavePrefix("calling http://127.0.0.1:1: "), ContainSubstring("connection refused; is gatehouse serve running there?"))))
 	})
 
-	DescribeTable("refuses what is no server", func(server string) {
+	DescribeTable("refuses an address that is not a server's", func(server string) {
 		_, err := client.New(client.Options{Server: server})
 		Expect(err).To(MatchError(ContainSubstring("is not an address such as http://127.0.0.1:1323")))
 	}, Entry(nil, "127.0.0.1:1323"), Entry(nil, "ftp://x"), Entry(nil, "http://"), Entry(nil, "http://u:p@x"), Entry(nil, "http://x?y=z"))
 
-	It("refuses a token that is none, without showing it", func() {
+	It("refuses an invalid token, without showing it", func() {
 		_, err := client.New(client.Options{Server: "http://x", Token: "two\nlines"})
 		Expect(err).To(MatchError(Not(ContainSubstring("two"))))
 	})
@@ -153,20 +153,20 @@ var _ = Describe("A list", func() {
 		}
 	}
 
-	It("goes on over all pages", func(ctx SpecContext) {
+	It("continues over all pages", func(ctx SpecContext) {
 		list, err := serverOf(client.Options{}, pages).List(ctx, "/upstream", url.Values{"tag": {"shop"}}, 0)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).To(HaveLen(3))
 		Expect(string(list[2])).To(Equal(`{"upstream_name":"c"}`))
 	})
 
-	It("ends at the limit", func(ctx SpecContext) {
+	It("stops at the limit", func(ctx SpecContext) {
 		list, err := serverOf(client.Options{}, pages).List(ctx, "/upstream", url.Values{"tag": {"shop"}}, 2)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).To(HaveLen(2))
 	})
 
-	It("does not go round in circles", func(ctx SpecContext) {
+	It("does not loop", func(ctx SpecContext) {
 		c := serverOf(client.Options{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Link", `</upstream?after=x>; rel="next"`)
 			answer(w, 200, "application/json", `{"data":{"core_db_upstream":[]}}`)
@@ -177,7 +177,7 @@ var _ = Describe("A list", func() {
 })
 
 var _ = Describe("Names of objects", func() {
-	DescribeTable("links", func(what, target, want string) {
+	DescribeTable("become link paths", func(what, target, want string) {
 		path, err := client.LinkPath(what, target)
 		if err != nil {
 			path = err.Error()
@@ -200,7 +200,7 @@ var _ = Describe("Names of objects", func() {
 		Entry(nil, "upstream/a", "route/shop", `"shop" does not name a route; write SERVICE/ROUTE`),
 	)
 
-	It("takes plurals in any case", func() {
+	It("are accepted in the plural and in any case", func() {
 		for _, word := range []string{"proxy", "Proxies", "PROXY"} {
 			k, err := client.FindKind(word)
 			Expect(err).NotTo(HaveOccurred())

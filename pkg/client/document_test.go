@@ -24,7 +24,7 @@ func files(list ...string) string {
 }
 
 var _ = Describe("A document", func() {
-	It("is sent as it is when it is one file", func() {
+	It("is sent unchanged if it is one file", func() {
 		text := "# mine\nversion:   1\n"
 		d, err := client.ReadDocument(client.Files{Paths: []string{filepath.Join(files("a.yaml", text), "a.yaml")}}, nil)
 		Expect(err).NotTo(HaveOccurred())
@@ -35,7 +35,7 @@ var _ = Describe("A document", func() {
 		Expect(string(d.Data)).To(Equal(text))
 	})
 
-	It("is merged section by section from a directory", func() {
+	It("is merged from a directory, section by section", func() {
 		dir := files(
 			"a.yaml", "version: 1\nupstreams:\n- upstream_name: blue\n  upstream_ip: 10.0.0.1 # here\n",
 			"b.yml", "version: 1\nproxies:\n  - name: gw\nupstreams:\n  - {upstream_name: green, upstream_port: 80}\n",
@@ -55,30 +55,30 @@ proxies:
 `))
 	})
 
-	It("keeps what a text looks like a number", func() {
+	It("keeps texts that look like numbers", func() {
 		d, err := client.ReadDocument(client.Files{Paths: []string{files("a.yaml", "proxies: [{name: '007'}]\n", "b.yaml", "proxies: [{name: \"yes\"}]\n")}}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(d.Data).To(MatchYAML(`proxies: [{name: "007"}, {name: "yes"}]`))
 	})
 
-	DescribeTable("that cannot be merged says where", func(text, want string) {
+	DescribeTable("that cannot be merged tells where", func(text, want string) {
 		dir := files("a.yaml", "version: 1\n", "b.yaml", text)
 		_, err := client.ReadDocument(client.Files{Paths: []string{dir}}, nil)
 		Expect(err).To(MatchError(strings.ReplaceAll(want, "DIR", dir)))
 	},
-		Entry("versions", "\nversion: 2\n", "DIR/b.yaml line 2: version 2, where a file before it has version 1"),
-		Entry("no list", "upstreams: 7\n", `DIR/b.yaml line 1: "upstreams" must be a list`),
-		Entry("no mapping", "- x\n", `DIR/b.yaml line 1: expected a configuration document, which begins with "version: 1"`),
-		Entry("no YAML", "a: [\n", "DIR/b.yaml is not YAML: line 1: did not find expected node content"),
+		Entry("different versions", "\nversion: 2\n", "DIR/b.yaml line 2: version 2, where a file before it has version 1"),
+		Entry("not a list", "upstreams: 7\n", `DIR/b.yaml line 1: "upstreams" must be a list`),
+		Entry("not a mapping", "- x\n", `DIR/b.yaml line 1: expected a configuration document, which begins with "version: 1"`),
+		Entry("not YAML", "a: [\n", "DIR/b.yaml is not YAML: line 1: did not find expected node content"),
 	)
 
-	It("needs a file in a directory", func() {
+	It("needs at least one file in a directory", func() {
 		dir := files("x.txt", "")
 		_, err := client.ReadDocument(client.Files{Paths: []string{dir}}, nil)
 		Expect(err).To(MatchError("reading the configuration: the directory " + dir + " has no .yaml, .yml or .json file"))
 	})
 
-	It("is merged from the directories below when they are asked for", func() {
+	It("is merged from subdirectories on request", func() {
 		dir := files("z.yaml", "proxies: [{name: z}]\n")
 		for _, sub := range []string{"a/b", ".git"} {
 			Expect(os.MkdirAll(filepath.Join(dir, sub), 0o700)).To(Succeed())
@@ -97,7 +97,7 @@ proxies:
 		Expect(err).To(MatchError("reading the configuration: the directory " + above + " has no .yaml, .yml or .json file; --recursive reads the directories in it"))
 	})
 
-	It("gives the errors of a merged document the places in its files", func(ctx SpecContext) {
+	It("maps errors of a merged document to places in its files", func(ctx SpecContext) {
 		dir := files(
 			"a.yaml", "# a comment\n\nupstreams:\n- upstream_name: blue\n",
 			"b.yaml", "\n\n\nupstreams:\n\n  - upstream_name: green\n    # why\n    upstream_port: 70000\n",
@@ -120,7 +120,7 @@ proxies:
 })
 
 var _ = Describe("The contexts file", func() {
-	It("is only for its owner, and reads back", func() {
+	It("is readable by its owner only, and reads back", func() {
 		path := filepath.Join(GinkgoT().TempDir(), "config", "gatehouse", "contexts.yaml")
 		var c client.Contexts
 		c.Set(client.Context{Name: "prod", Server: "https://prod", TokenFile: "/t"})
@@ -149,7 +149,7 @@ contexts:
 		Expect(os.ReadDir(filepath.Dir(path))).To(HaveLen(1))
 	})
 
-	It("may be missing or empty, and must be right", func() {
+	It("may be missing or empty, but must be valid", func() {
 		Expect(client.ReadContexts(filepath.Join(GinkgoT().TempDir(), "none"))).To(Equal(client.Contexts{}))
 		dir := files("empty", "", "bad", "contexts:\n- nome: x\n")
 		Expect(client.ReadContexts(filepath.Join(dir, "empty"))).To(Equal(client.Contexts{}))
@@ -157,7 +157,7 @@ contexts:
 		Expect(err).To(MatchError(And(ContainSubstring("nome"), ContainSubstring("line 2"))))
 	})
 
-	DescribeTable("is where XDG says", func(xdg, home, want string) {
+	DescribeTable("is where the XDG variables say", func(xdg, home, want string) {
 		env := map[string]string{"XDG_CONFIG_HOME": xdg, "HOME": home}
 		Expect(client.ContextsPath(func(k string) string { return env[k] })).To(Equal(want))
 	},
@@ -167,11 +167,11 @@ contexts:
 	)
 })
 
-var _ = Describe("Which server", func() {
+var _ = Describe("The server that is called", func() {
 	contexts := client.Contexts{Current: "cur", Contexts: []client.Context{
 		{Name: "cur", Server: "http://cur", TokenFile: "/cur"}, {Name: "other", Server: "http://other", TokenFile: "/other"},
 	}}
-	DescribeTable("flags, then the environment, then the current context",
+	DescribeTable("comes from flags, then the environment, then the current context",
 		func(flags client.Selection, env map[string]string, c client.Contexts, server, token string) {
 			s, err := client.Resolve(flags, func(k string) string { return env[k] }, c)
 			Expect(err).NotTo(HaveOccurred())
@@ -187,7 +187,7 @@ var _ = Describe("Which server", func() {
 		Entry("only the token of the environment", client.Selection{}, map[string]string{"GATEHOUSE_TOKEN_FILE": "/env"}, contexts, "http://cur", "/env"),
 	)
 
-	DescribeTable("the authorities go the same way",
+	DescribeTable("has authorities from the same places",
 		func(flags client.Selection, env, want string) {
 			c := client.Contexts{Current: "cur", Contexts: []client.Context{{Name: "cur", Server: "https://cur", CAFile: "/cur.pem"}}}
 			s, err := client.Resolve(flags, func(k string) string { return map[string]string{"GATEHOUSE_CA_FILE": env}[k] }, c)
@@ -200,7 +200,7 @@ var _ = Describe("Which server", func() {
 		Entry("not the context's for another server", client.Selection{Server: "https://flag"}, "", ""),
 	)
 
-	It("names the contexts when one is not there", func() {
+	It("is an error that names the contexts, if the context does not exist", func() {
 		none := func(string) string { return "" }
 		_, err := client.Resolve(client.Selection{Context: "x"}, none, contexts)
 		Expect(err).To(MatchError(`context "x" does not exist; the contexts are cur, other`))
@@ -208,7 +208,7 @@ var _ = Describe("Which server", func() {
 		Expect(err).To(MatchError(`context "x" does not exist, nor does any other; create it with gatehouse context set x --server URL`))
 	})
 
-	It("reads a token of one line", func() {
+	It("accepts a token file with one line", func() {
 		dir := files("t", "abc\n", "empty", "\n")
 		Expect(client.ReadToken("")).To(BeEmpty())
 		Expect(client.ReadToken(filepath.Join(dir, "t"))).To(Equal("abc"))

@@ -14,7 +14,7 @@ import (
 
 // The package must not import the model; this holds its copy to it.
 var _ = Describe("Kinds", func() {
-	It("says what the model's table of kinds says", func() {
+	It("agree with the model's table of kinds", func() {
 		said := map[string]client.Kind{}
 		for _, k := range client.Kinds() {
 			said[k.Name] = k

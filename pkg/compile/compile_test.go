@@ -35,14 +35,14 @@ var _ = Describe("Clusters", func() {
 		return out
 	}
 
-	It("makes one of upstreams with equal settings, named by them", func() {
+	It("combines upstreams with equal settings, and is named after them", func() {
 		Expect(names(upstream("a"), upstream("b"))).To(Equal([]string{"a+b"}))
 	})
-	It("separates what needs other settings", func() {
+	It("separates upstreams with other settings", func() {
 		check := func(u *model.Upstream) { u.HCPath = "/healthz" }
 		Expect(names(upstream("a"), upstream("b", check), upstream("c"))).To(Equal([]string{"a+c", "b"}))
 	})
-	It("does not separate by health settings that are not used", func() {
+	It("does not separate by unused health check settings", func() {
 		other := func(u *model.Upstream) { u.HCIntervalSeconds = 9 }
 		Expect(names(upstream("a"), upstream("b", other))).To(Equal([]string{"a+b"}))
 	})
@@ -57,20 +57,20 @@ var _ = Describe("Clusters", func() {
 		Entry("requests", func(u *model.Upstream) { u.MaxRequests = 1 }),
 		Entry("retries", func(u *model.Upstream) { u.MaxRetries = 1 }),
 		Entry("a retry budget", func(u *model.Upstream) { u.RetryBudgetPercent = 1 }),
-		Entry("failures until ejection", func(u *model.Upstream) { u.OutlierThresholdCount = 1 }),
-		Entry("time of ejection", func(u *model.Upstream) { u.OutlierEjectionSeconds = 1 }),
-		Entry("panic threshold", func(u *model.Upstream) { u.PanicThresholdPercent = 1 }),
+		Entry("the failures until ejection", func(u *model.Upstream) { u.OutlierThresholdCount = 1 }),
+		Entry("the ejection time", func(u *model.Upstream) { u.OutlierEjectionSeconds = 1 }),
+		Entry("the panic threshold", func(u *model.Upstream) { u.PanicThresholdPercent = 1 }),
 	)
-	It("does not separate by a part of a retry budget that is not there", func() {
+	It("does not separate by part of a retry budget that is not set", func() {
 		other := func(u *model.Upstream) { u.RetryBudgetMinCount = 9 }
 		Expect(names(upstream("a"), upstream("b", other))).To(Equal([]string{"a+b"}))
 	})
-	It("does not separate by a time of ejection that is not used", func() {
+	It("does not separate by an unused ejection time", func() {
 		never := func(u *model.Upstream) { u.OutlierThresholdCount = 0 }
 		other := func(u *model.Upstream) { u.OutlierThresholdCount, u.OutlierEjectionSeconds = 0, 9 }
 		Expect(names(upstream("a", never), upstream("b", other))).To(Equal([]string{"a+b"}))
 	})
-	DescribeTable("lets a connection be idle for longer than its health check may take", func(path string, timeout, idle int, want time.Duration) {
+	DescribeTable("keeps connections idle for longer than a health check can take", func(path string, timeout, idle int, want time.Duration) {
 		list := compile.Clusters([]*model.Upstream{upstream("a", func(u *model.Upstream) {
 			u.HCPath, u.HCTimeoutSeconds, u.IdleTimeoutSeconds = path, timeout, idle
 		})}, compile.Credentials{})
@@ -81,7 +81,7 @@ var _ = Describe("Clusters", func() {
 		Entry("no check", "", 10, 4, 4*time.Second),
 		Entry("no bound", "/healthz", 10, 0, time.Duration(0)),
 	)
-	It("keeps the name when an upstream is out of rotation", func() {
+	It("keeps the name when an upstream is taken out of rotation", func() {
 		rest := func(u *model.Upstream) { u.Weight = 0 }
 		list := compile.Clusters([]*model.Upstream{upstream("a"), upstream("b", rest)}, compile.Credentials{})
 		Expect(list).To(HaveLen(1))
@@ -101,14 +101,14 @@ var _ = Describe("Clusters", func() {
 })
 
 var _ = Describe("Route", func() {
-	It("answers 503 without an upstream and says so", func() {
+	It("answers 503 without an upstream and reports it", func() {
 		r, c := compile.Route(&model.RouteTree{Route: &model.Route{Service: "shop", Name: "root", Prefix: "/"}}, compile.Settings{})
 		Expect(r.Forward).To(BeNil())
 		Expect(r.Respond.Status).To(Equal(503))
 		Expect(c.Code).To(Equal("NoUpstream"))
 		Expect(c.Key).To(Equal(model.RouteKey("shop", "root")))
 	})
-	It("leaves a discovered cluster as it is for an affinity, since its assignment goes by its name", func() {
+	It("keeps the discovered cluster of an affinity, because its assignment goes by its name", func() {
 		stay := &model.ParsedFilter{Filter: &model.Filter{Name: "stay", Type: model.FilterAffinity}, Spec: &model.AffinityFilter{By: model.ByAddress}}
 		r, c := compile.Route(&model.RouteTree{
 			Route: &model.Route{Service: "shop", Name: "root", Prefix: "/"}, Upstreams: []*model.Upstream{upstream("a"), upstream("b").Discovered(true)},
@@ -119,7 +119,7 @@ var _ = Describe("Route", func() {
 		Expect(r.Forward.Clusters[0].Name).To(Equal("a/hash"))
 		Expect(r.Forward.Clusters[1].Name).To(Equal("b"))
 	})
-	It("answers 503 where its configuration cannot be read", func() {
+	It("answers 503 if its configuration cannot be read", func() {
 		r, c := compile.Route(&model.RouteTree{
 			Route:     &model.Route{Service: "shop", Name: "root", Prefix: "/", Config: model.RouteConfig{Unreadable: "{"}},
 			Upstreams: []*model.Upstream{upstream("a")},

@@ -9,7 +9,7 @@ import (
 )
 
 var _ = Describe("A service that asks for tokens", func() {
-	It("does not ask for the login of its proxies too", func() {
+	It("is exempt from the login of its proxies", func() {
 		takes := func(types ...string) bool {
 			t := &model.ServiceTree{Service: &model.Service{Name: "shop"}}
 			for _, name := range types {

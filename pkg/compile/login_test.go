@@ -99,7 +99,7 @@ func (c *loginCase) ofProxy() (*ir.Host, error) {
 }
 
 var _ = Describe("A login", func() {
-	It("is the same in both forms, but for what its name is in", func() {
+	It("is the same in both forms, except for names", func() {
 		c := newLoginCase()
 		host, closed := c.ofFilter()
 		Expect(closed).To(BeNil())
@@ -120,7 +120,7 @@ var _ = Describe("A login", func() {
 		Expect(host.Reserved).To(Equal(proxy.Reserved))
 	})
 
-	DescribeTable("closes what asks for it, if it cannot be enforced:", func(change func(*loginCase), why string) {
+	DescribeTable("closes what requires it, if it cannot be enforced:", func(change func(*loginCase), why string) {
 		c := newLoginCase()
 		change(c)
 		host, closed := c.ofFilter()
@@ -132,29 +132,29 @@ var _ = Describe("A login", func() {
 		_, err := c.ofProxy()
 		Expect(err).To(MatchError("globalconfig login cannot be enforced: " + why))
 	},
-		Entry("nothing was learned", func(c *loginCase) { c.provider = nil }, "the endpoints of the identity provider are not known: it has not answered yet"),
-		Entry("what was learned is of another issuer", func(c *loginCase) { c.provider.Source.Issuer = "https://other.test" },
+		Entry("the provider has not answered", func(c *loginCase) { c.provider = nil }, "the endpoints of the identity provider are not known: it has not answered yet"),
+		Entry("the answer is from another issuer", func(c *loginCase) { c.provider.Source.Issuer = "https://other.test" },
 			"the endpoints of the identity provider are not known: it has not answered yet"),
-		Entry("what was learned came from elsewhere", func(c *loginCase) { c.provider.Source.Upstream = "other" },
+		Entry("the answer came through another upstream", func(c *loginCase) { c.provider.Source.Upstream = "other" },
 			"the endpoints of the identity provider are not known: it has not answered yet"),
 		Entry("the provider fails", func(c *loginCase) { c.provider.TokenEndpoint, c.provider.Fault = "", "status 500" },
 			"the endpoints of the identity provider are not known: status 500"),
 		Entry("the keys are not known", func(c *loginCase) { c.provider.JWKS = "" }, "the keys of the identity provider are not known: it has not answered yet"),
-		Entry("the keys are not known of endpoints that are written", func(c *loginCase) {
+		Entry("the keys are not known, and the endpoints are configured", func(c *loginCase) {
 			c.provider = nil
 			c.filter = strings.Replace(c.filter, `"issuer"`, `"authorization_endpoint":"https://idp.test/a","token_endpoint":"https://idp.test/t","issuer"`, 1)
 			c.global = strings.Replace(c.global, `"issuer"`, `"authorization_endpoint":"https://idp.test/a","token_endpoint":"https://idp.test/t","issuer"`, 1)
 		}, "the keys of the identity provider are not known: it has not answered yet"),
-		Entry("what was learned is no URL", func(c *loginCase) { c.provider.TokenEndpoint = "token" }, `token_endpoint "token" is not a URL`),
+		Entry("the answer has an endpoint that is not a URL", func(c *loginCase) { c.provider.TokenEndpoint = "token" }, `token_endpoint "token" is not a URL`),
 		Entry("secrets cannot be read", func(c *loginCase) { c.settings.Open = nil }, "secrets cannot be read"),
-		Entry("the client's secret does not exist", func(c *loginCase) { delete(c.objects, model.SecretKey("client")) }, "secret client does not exist"),
-		Entry("the client's secret has no text", func(c *loginCase) { c.put(&model.Secret{Name: "client", Cert: "pem"}) }, "secret client has no value (Secret_value)"),
-		Entry("the client's secret is empty", func(c *loginCase) { c.put(&model.Secret{Name: "client", Value: "sealed:v1:"}) }, "secret client has no value (Secret_value)"),
-		Entry("the client's secret does not open", func(c *loginCase) { c.put(&model.Secret{Name: "client", Value: "sealed:v1:lost"}) },
+		Entry("the client secret does not exist", func(c *loginCase) { delete(c.objects, model.SecretKey("client")) }, "secret client does not exist"),
+		Entry("the client secret has no text", func(c *loginCase) { c.put(&model.Secret{Name: "client", Cert: "pem"}) }, "secret client has no value (Secret_value)"),
+		Entry("the client secret is empty", func(c *loginCase) { c.put(&model.Secret{Name: "client", Value: "sealed:v1:"}) }, "secret client has no value (Secret_value)"),
+		Entry("the client secret cannot be decrypted", func(c *loginCase) { c.put(&model.Secret{Name: "client", Value: "sealed:v1:lost"}) },
 			"secret client cannot be read: it was sealed with another key"),
 		Entry("the cookie secret does not exist", func(c *loginCase) { delete(c.objects, model.SecretKey("cookies")) }, "secret cookies does not exist"),
 		Entry("the cookie secret is empty", func(c *loginCase) { c.put(&model.Secret{Name: "cookies", Value: "sealed:v1:"}) }, "secret cookies has no value (Secret_value)"),
-		Entry("the cookie secret does not open", func(c *loginCase) { c.put(&model.Secret{Name: "cookies", Value: "sealed:v1:lost"}) },
+		Entry("the cookie secret cannot be decrypted", func(c *loginCase) { c.put(&model.Secret{Name: "cookies", Value: "sealed:v1:lost"}) },
 			"secret cookies cannot be read: it was sealed with another key"),
 		Entry("the upstream does not exist", func(c *loginCase) { delete(c.objects, model.UpstreamKey("idp")) }, "upstream idp does not exist"),
 		Entry("the upstream is out of rotation", func(c *loginCase) {
@@ -173,11 +173,11 @@ var _ = Describe("A login", func() {
 			c.provider.Source.Upstream, c.provider.Source.UpstreamFor, c.provider.TokenEndpoint = "", "", "https://192.0.2.7/token"
 			c.settings.Upstreams = denying("192.0.2.0/24")
 		}, "--upstream-allow or --upstream-deny rules out the address of the identity provider"),
-		Entry("the service is for every host, and users would be sent back to any", func(c *loginCase) { c.domain = "*" },
+		Entry("the service is for every host, and users would be sent back to any of them", func(c *loginCase) { c.domain = "*" },
 			`the service is for every host ("*"): set a host in redirect_uri, or anybody could send users elsewhere after a login`),
 	)
 
-	It("closes a service whose text of the client's secret does not open", func() {
+	It("closes a service whose inline client secret cannot be decrypted", func() {
 		c := newLoginCase()
 		c.filter = strings.Replace(c.filter, `{"secret":"client"}`, `"sealed:v1:lost"`, 1)
 		_, closed := c.ofFilter()
@@ -188,7 +188,7 @@ var _ = Describe("A login", func() {
 		Expect(host.Login.ClientSecret).To(Equal("found"))
 	})
 
-	It("closes a service whose filter wants claims that nobody verifies", func() {
+	It("closes a service whose filter requires claims that are not verified", func() {
 		c := newLoginCase()
 		f := &model.Filter{Name: "login", Type: model.FilterOIDC, Config: model.JSON(strings.Replace(c.filter, `"issuer":"https://idp.test/realm"`,
 			`"authorization_endpoint":"https://idp.test/a","token_endpoint":"https://idp.test/t"`, 1))}
@@ -201,7 +201,7 @@ var _ = Describe("A login", func() {
 		Expect(closed.Message).To(ContainSubstring("claims can be used only if the id_token is verified"))
 	})
 
-	It("has another key for each name, client, provider and cookie secret, and the same for the same", func() {
+	It("has its own key for each name, client, provider and cookie secret, and the same key for the same ones", func() {
 		key := func(change func(*loginCase)) string {
 			c := newLoginCase()
 			change(c)
@@ -220,7 +220,7 @@ var _ = Describe("A login", func() {
 		})).NotTo(Equal(same))
 	})
 
-	DescribeTable("sends users back to the host that asked, and to that of redirect_uri", func(domain, redirect string, want ...string) {
+	DescribeTable("sends users back to the host that they requested, and to the host of redirect_uri", func(domain, redirect string, want ...string) {
 		c := newLoginCase()
 		c.domain = domain
 		c.filter = strings.Replace(c.filter, `"/back"`, `"`+redirect+`"`, 1)

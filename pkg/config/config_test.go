@@ -92,7 +92,7 @@ var _ = Describe("Load", func() {
 		Entry("a key without a value counts as unset", given{
 			flags: map[string]string{"config": "/etc/gw.yaml"}, file: "proxy:\n",
 		}, "gw", false),
-		Entry("the value that is the default is still explicit", given{flags: map[string]string{"proxy": "gw"}}, "gw", true),
+		Entry("a value equal to the default is still explicit", given{flags: map[string]string{"proxy": "gw"}}, "gw", true),
 	)
 
 	It("reads every setting from the file", func() {
@@ -158,12 +158,12 @@ ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 		}))
 	})
 
-	It("takes an empty file for no settings", func() {
+	It("treats an empty file as no settings", func() {
 		g := given{flags: map[string]string{"config": "/etc/gw.yaml"}, file: "# nothing\n"}
 		Expect(g.mustLoad().Explicit).To(BeEmpty())
 	})
 
-	It("leaves settings of other commands alone, wherever they come from", func() {
+	It("ignores settings of other commands, wherever they come from", func() {
 		g := given{
 			command: config.Serve, flags: map[string]string{"config": "/etc/gw.yaml"}, file: "http-port: 81\n",
 			env: []string{"GATEHOUSE_DEMO=banana"},
@@ -182,7 +182,7 @@ ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 		Entry("given", []string{"XDG_DATA_HOME=/xdg", "GATEHOUSE_DATA_DIR=here"}, "here"),
 	)
 
-	It("needs a data directory or a database", func() {
+	It("requires a data directory or a database", func() {
 		_, _, err := config.Load(config.Serve, nil, nil, nil)
 		Expect(err).To(MatchError("--data-dir: not given, and neither HOME nor XDG_DATA_HOME is set; give a directory, or --database-url"))
 		_, _, err = config.Load(config.Serve, map[string]string{"database-url": "postgres://db/gw"}, nil, nil)
@@ -203,7 +203,7 @@ var _ = Describe("A bad setting", func() {
 	)
 	long := strings.Repeat("n", 254)
 
-	DescribeTable("is named with where it comes from and what is allowed",
+	DescribeTable("is reported with its source and the allowed values",
 		func(flag, text, rest string) {
 			for from, g := range map[string]given{
 				"the command line": {flags: map[string]string{flag: text}},
@@ -282,7 +282,7 @@ var _ = Describe("A bad setting", func() {
 		Entry("a directory", "sqlite:///hunter2/"),
 	)
 
-	DescribeTable("in the file",
+	DescribeTable("in the file is reported",
 		func(text, want string) {
 			_, _, err := given{flags: map[string]string{"config": "/etc/gw.yaml"}, file: text}.load()
 			Expect(err).To(MatchError(want))
@@ -291,16 +291,16 @@ var _ = Describe("A bad setting", func() {
 		Entry("the file's own name", "config: x\n", `/etc/gw.yaml line 1: "config" is not a setting; the nearest is "kubeconfig"`),
 		Entry("a key twice", "proxy: a\ndemo: true\nproxy: b\n", `/etc/gw.yaml line 3: "proxy" is given twice (first: /etc/gw.yaml line 1)`),
 		Entry("a list", "proxy: [a]\n", `/etc/gw.yaml line 1: "proxy" must be a single value`),
-		Entry("no mapping", "\n- proxy\n", `/etc/gw.yaml line 2: expected lines such as "api-addr: 127.0.0.1:1323"`),
-		Entry("no YAML", "proxy: \"a\n", "--config: /etc/gw.yaml is not YAML: line 2: found unexpected end of stream"),
+		Entry("not a mapping", "\n- proxy\n", `/etc/gw.yaml line 2: expected lines such as "api-addr: 127.0.0.1:1323"`),
+		Entry("not YAML", "proxy: \"a\n", "--config: /etc/gw.yaml is not YAML: line 2: found unexpected end of stream"),
 	)
 
-	It("is a file that is not there", func() {
+	It("is a file that does not exist", func() {
 		_, _, err := given{env: []string{"GATEHOUSE_CONFIG=/not/there.yaml"}}.load()
 		Expect(err).To(MatchError("--config: reading /not/there.yaml: file does not exist"))
 	})
 
-	DescribeTable("is a URL at which no engine's metrics can be, and it is not shown, for it may hold a password", func(text string) {
+	DescribeTable("is a URL that cannot be an engine's metrics, and is not shown, because it may contain a password", func(text string) {
 		_, _, err := given{flags: map[string]string{"ratelimit-address": "10.0.0.1:18001", "ratelimit-metrics": text}}.load()
 		Expect(err).To(MatchError("--ratelimit-metrics: the value from the command line " +
 			"is not a list of URLs such as http://ratelimit.internal:18004/metrics, without a user"))
@@ -308,20 +308,20 @@ var _ = Describe("A bad setting", func() {
 		Entry("no scheme", "10.0.0.1:18004"),
 		Entry("another scheme", "unix:///run/metrics"),
 		Entry("no host", "http:///metrics"),
-		Entry("no port there", "http://a:0"),
+		Entry("an invalid port", "http://a:0"),
 		Entry("a port too high", "http://a:70000"),
 		Entry("a user", "http://ann:hunter2@a"),
-		Entry("a hole in the list", "http://a,,http://b"),
+		Entry("an empty element in the list", "http://a,,http://b"),
 		Entry("a bad escape", "http://a/%zz"),
 	)
 
-	It("is the metrics of an engine that nobody asks", func() {
+	It("is a metrics URL without the engine's address", func() {
 		_, _, err := given{env: []string{"GATEHOUSE_RATELIMIT_METRICS=http://a"}}.load()
 		Expect(err).To(MatchError(`--ratelimit-metrics: "http://a" (from environment GATEHOUSE_RATELIMIT_METRICS) requires --ratelimit-address, ` +
 			`the engine that Envoys call; set both`))
 	})
 
-	It("is one port for both listeners", func() {
+	It("is the same port for both listeners", func() {
 		_, _, err := given{env: []string{"GATEHOUSE_HTTP_PORT=8443"}}.load()
 		Expect(err).To(MatchError(`--https-port: "8443" (from the default) is also --http-port; the two must differ`))
 		_, _, err = given{flags: map[string]string{"https-port": "8080"}}.load()
@@ -372,7 +372,7 @@ var _ = Describe("The admin token", func() {
 			"--api-admin-token-file: /etc/gw.yaml: the admin token may contain only visible ASCII characters, and no space"),
 	)
 
-	DescribeTable("has no key in the file", func(key, nearest string) {
+	DescribeTable("cannot be set by a key in the file", func(key, nearest string) {
 		_, _, err := given{flags: map[string]string{"config": "/etc/gw.yaml"}, file: key + ": " + text + "\n"}.load()
 		Expect(err).To(MatchError(`/etc/gw.yaml line 1: "` + key + `" is not a setting; the nearest is "` + nearest + `"`))
 	}, Entry(nil, "api-admin-token", "api-admin-token-file"))
@@ -402,12 +402,12 @@ var _ = DescribeTable("TLS of xDS is refused", func(flags map[string]string, wan
 	Entry("with a key and no certificate", map[string]string{"xds-tls-key": "/x"}, "--xds-tls-cert and --xds-tls-key belong together: set both or neither"),
 	Entry("with authorities alone", map[string]string{"xds-tls-client-ca": "/x"},
 		"--xds-tls-client-ca requires --xds-tls-cert and --xds-tls-key: Envoys present a certificate only to a server that has one"),
-	Entry("with a revocation list for nobody", map[string]string{"xds-tls-cert": "/x", "xds-tls-key": "/x", "xds-tls-client-crl": "/x"},
+	Entry("with a revocation list but no authorities", map[string]string{"xds-tls-cert": "/x", "xds-tls-key": "/x", "xds-tls-client-crl": "/x"},
 		"--xds-tls-client-crl requires --xds-tls-client-ca, whose certificates it revokes"),
 )
 
 var _ = Describe("Warnings", func() {
-	It("name variables that do nothing, and not those of the tests", func() {
+	It("name variables that have no effect, and not those of the tests", func() {
 		_, warnings, err := given{env: []string{"GATEHOUSE_HTP_PORT=1", "GATEHOUSE_TEST_POSTGRES=x", "GATEHOUSE_CONFIG=", "GATEHOUSE_SERVER=x", "GATEHOUSE_TOKEN_FILE=x", "GATEHOUSE_CONTEXT=x"}}.load()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(warnings).To(Equal([]string{

@@ -30,7 +30,7 @@ var _ = Describe("The settings of an Envoy elsewhere", func() {
 		Expect(given{command: config.Envoy, flags: map[string]string{"drain-time": "10s"}}.mustLoad().Connect.DrainTime).To(Equal(10 * time.Second))
 	})
 
-	DescribeTable("a size",
+	DescribeTable("include sizes",
 		func(text string, want int) {
 			Expect(given{command: config.Envoy, flags: map[string]string{"max-heap": text}}.mustLoad().Connect.MaxHeap).To(BeEquivalentTo(want))
 		},
@@ -45,20 +45,20 @@ var _ = Describe("The settings of an Envoy elsewhere", func() {
 			_, _, err := given{command: config.Bootstrap, flags: map[string]string{flag: value}}.load()
 			Expect(err).To(MatchError("--" + flag + `: "` + value + `" (from the command line) is not ` + want))
 		},
-		Entry("less heap than any Envoy has", "max-heap", "16777215", "a size of at least 16MiB such as 512MiB or 2GiB"),
-		Entry("a unit that is not known", "max-heap", "1TB", "a size of at least 16MiB such as 512MiB or 2GiB"),
+		Entry("less heap than any Envoy needs", "max-heap", "16777215", "a size of at least 16MiB such as 512MiB or 2GiB"),
+		Entry("an unknown unit", "max-heap", "1TB", "a size of at least 16MiB such as 512MiB or 2GiB"),
 		Entry("a size that overflows", "max-heap", "99999999999GiB", "a size of at least 16MiB such as 512MiB or 2GiB"),
 		Entry("no connections", "max-connections", "0", "a whole number from 1 to 10000000"),
 		Entry("metadata without a value", "node-metadata", "zone", `a list such as zone=a,build=7; names do not begin with "gatehouse_"`),
 		Entry("metadata without a name", "node-metadata", "=a", `a list such as zone=a,build=7; names do not begin with "gatehouse_"`),
 		Entry("metadata twice", "node-metadata", "a=1,a=2", `a list such as zone=a,build=7; names do not begin with "gatehouse_"`),
 		Entry("metadata of the control plane", "node-metadata", "gatehouse_listeners=x", `a list such as zone=a,build=7; names do not begin with "gatehouse_"`),
-		Entry("a tag that is no label", "stats-tags", "a-b=1", "a list such as zone=a,cluster=edge; names have letters, digits and underscores"),
+		Entry("a tag that is not a valid label", "stats-tags", "a-b=1", "a list such as zone=a,cluster=edge; names have letters, digits and underscores"),
 		Entry("a server name with a port", "xds-tls-server-name", "a:1", "a DNS name or an IP address"),
-		Entry("another format", "format", "toml", "one of yaml, json"),
+		Entry("an unknown format", "format", "toml", "one of yaml, json"),
 	)
 
-	DescribeTable("that need each other are refused alone",
+	DescribeTable("that depend on each other are refused alone",
 		func(flags map[string]string, want string) {
 			_, _, err := given{command: config.Envoy, flags: flags}.load()
 			Expect(err).To(MatchError(want))

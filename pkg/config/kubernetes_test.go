@@ -32,12 +32,12 @@ var _ = Describe("The settings of --mode kubernetes", func() {
 		}
 		Expect(g.mustLoad().Kubernetes.Config).To(Equal(want))
 	},
-		Entry("that of the flag first", "/a", []string{"KUBECONFIG=/b", "KUBERNETES_SERVICE_HOST=10.96.0.1"}, "/a"),
-		Entry("none in a Pod: the service account counts", "", []string{"KUBECONFIG=/b", "KUBERNETES_SERVICE_HOST=10.96.0.1"}, ""),
-		Entry("else that of KUBECONFIG", "", []string{"KUBECONFIG=/b"}, "/b"),
+		Entry("that the flag names, first of all", "/a", []string{"KUBECONFIG=/b", "KUBERNETES_SERVICE_HOST=10.96.0.1"}, "/a"),
+		Entry("not at all in a Pod: the service account is used", "", []string{"KUBECONFIG=/b", "KUBERNETES_SERVICE_HOST=10.96.0.1"}, ""),
+		Entry("that KUBECONFIG names otherwise", "", []string{"KUBECONFIG=/b"}, "/b"),
 	)
 
-	DescribeTable("do not go with everything", func(flags map[string]string, says string) {
+	DescribeTable("cannot be combined with everything", func(flags map[string]string, says string) {
 		_, _, err := given{command: config.Serve, flags: flags}.load()
 		Expect(err).To(MatchError(says))
 	},

@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("The random configurations", func() {
-	It("have something in every field that has to come back", func() {
+	It("set every field that must survive the round trip", func() {
 		tried := map[string]bool{}
 		for seed := range uint64(100) {
 			for _, item := range newMaker(seed).document().Items {

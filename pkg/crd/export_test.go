@@ -21,7 +21,7 @@ func problemsOf(err error) []string {
 }
 
 var _ = Describe("Export", func() {
-	It("writes what people would write", func() {
+	It("writes what a person would write", func() {
 		text := exported(parse(`
 version: 1
 upstreams:
@@ -79,7 +79,7 @@ spec:
 `))
 	})
 
-	It("says which Secrets are to be made, and how, and writes nothing secret", func() {
+	It("lists the Secrets to create, and how, and writes nothing secret", func() {
 		doc := parse(`
 version: 1
 secrets:
@@ -108,22 +108,22 @@ services:
 		Expect(objects.Filters[0].Spec.RouteFilterConfig.Config).To(ContainSubstring(`"client_secret":{"secret":"login.client-secret"}`))
 	})
 
-	DescribeTable("refuses what Kubernetes cannot carry, and names it", func(document string, want ...string) {
+	DescribeTable("refuses what Kubernetes cannot represent, and names it", func(document string, want ...string) {
 		objects, _, err := crd.Export(parse("version: 1\n"+document), crd.ExportOptions{Values: true})
 		Expect(objects).To(BeNil())
 		Expect(problemsOf(err)).To(Equal(want))
 	},
 		Entry("the machine itself", "upstreams: [{upstream_name: blue, upstream_ip: 127.0.0.1, upstream_port: 80}]",
 			"/upstream/blue: upstream_ip 127.0.0.1 is the machine itself, which in a cluster is the Pod of the gateway, and Kubernetes refuses it: write an address that its nodes reach, or a host name"),
-		Entry("an address of one link", "upstreams: [{upstream_name: blue, upstream_ip: 'fe80::1', upstream_port: 80}]",
+		Entry("a link-local address", "upstreams: [{upstream_name: blue, upstream_ip: 'fe80::1', upstream_port: 80}]",
 			"/upstream/blue: upstream_ip fe80::1 is an address that Kubernetes refuses for endpoints: write one that its nodes reach, or a host name"),
 		Entry("a host name with an underscore", "upstreams: [{upstream_name: blue, upstream_ip: a_b.example.com, upstream_port: 80}]",
 			`/upstream/blue: upstream_ip "a_b.example.com" is not a host name that Kubernetes accepts: only letters, digits, hyphens and dots are possible`),
-		Entry("what the document does not have", "services: [{service_name: shop, fqdn: '*', routes: [{route_name: root, route_prefix: /, upstreams: [blue]}], proxies: [gw]}]",
+		Entry("references to missing objects", "services: [{service_name: shop, fqdn: '*', routes: [{route_name: root, route_prefix: /, upstreams: [blue]}], proxies: [gw]}]",
 			`/service/shop names the proxy "gw", which the document does not have`, `/service/shop/route/root names the upstream "blue", which the document does not have`),
 		Entry("a secret that is sealed", "secrets: [{secret_name: key, secret_value: 'sealed:v1:abc'}]",
 			"/secret/key: what it holds is not in the document in the clear: give the key with --secret-key-file, or leave --secret-values out"),
-		Entry("a proxy that stands for none", "proxies: [{name: -unattached-}]\nservices: [{service_name: shop, fqdn: '*', proxies: [-unattached-]}]",
+		Entry("a proxy with a reserved name", "proxies: [{name: -unattached-}]\nservices: [{service_name: shop, fqdn: '*', proxies: [-unattached-]}]",
 			"/proxy/-unattached- has the name of no proxy: rename it"),
 		Entry("a method that is too long", "services: [{service_name: shop, fqdn: '*', routes: [{route_name: root, route_prefix: /, route_config: {methods: [ABCDEFGHIJKLMNOPQRSTU]}}]}]",
 			"/service/shop/route/root has the method ABCDEFGHIJKLMNOPQRSTU; those of a GatewayHost have at most 20 characters"),
@@ -142,7 +142,7 @@ services:
 		Expect(problemsOf(err)).To(Equal([]string{"/service/shop has 1001 routes; a GatewayHost has at most 1000: move some to a service with another fqdn"}))
 	})
 
-	It("opens what is sealed, or takes it out", func() {
+	It("decrypts sealed values, or removes them", func() {
 		sealed := func() string {
 			return "version: 1\nsecrets: [{secret_name: key, secret_value: 'sealed:v1:abc'}]"
 		}

@@ -56,7 +56,7 @@ items:
 `
 
 var _ = Describe("Import", func() {
-	It("reads what people write for a cluster, and says what is not as it was there", func() {
+	It("reads what people write for a cluster, and reports what differs from there", func() {
 		objects, skipped, err := crd.Read(strings.NewReader(inCluster))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(skipped).To(Equal([]string{"Deployment"}))
@@ -117,7 +117,7 @@ proxies:
 `))
 	})
 
-	It("begins names with the namespace where there is more than one", func() {
+	It("puts the namespace before each name if there is more than one", func() {
 		text, _ := imported(`
 {apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: shop, namespace: a}, spec: {proxy: edge, virtualhost: {fqdn: a.example.com}}}
 ---
@@ -141,28 +141,28 @@ filters:
 		Expect(text).To(And(ContainSubstring("client_id: b\n"), ContainSubstring("cookie_secret: Cookies_1\n"), ContainSubstring("upstream: Idp_1\n")))
 	})
 
-	DescribeTable("refuses what is no configuration", func(object string, want ...string) {
+	DescribeTable("refuses what does not form a configuration", func(object string, want ...string) {
 		objects, _, err := crd.Read(strings.NewReader(object))
 		Expect(err).NotTo(HaveOccurred())
 		doc, _, err := crd.Import(objects, crd.ImportOptions{})
 		Expect(doc).To(BeNil())
 		Expect(problemsOf(err)).To(Equal(want))
 	},
-		Entry("a Service that is not there", host("{virtualhost: {fqdn: a.example.com}, routes: [{services: [{name: blue, port: 80}]}]}"),
+		Entry("a missing Service", host("{virtualhost: {fqdn: a.example.com}, routes: [{services: [{name: blue, port: 80}]}]}"),
 			"GatewayHost bad: spec.routes[0].services[0]: the Service default/blue is not among the objects"),
-		Entry("a port that is not there", host("{virtualhost: {fqdn: a.example.com}, routes: [{services: [{name: blue, port: 80}]}]}")+
+		Entry("a missing port", host("{virtualhost: {fqdn: a.example.com}, routes: [{services: [{name: blue, port: 80}]}]}")+
 			"\n---\n{apiVersion: v1, kind: Service, metadata: {name: blue}, spec: {ports: [{port: 81}]}}",
 			"GatewayHost bad: spec.routes[0].services[0]: the Service default/blue has no port 80"),
-		Entry("a filter that is not there", host("{virtualhost: {fqdn: a.example.com}, filters: [{name: limit}]}"),
+		Entry("a missing filter", host("{virtualhost: {fqdn: a.example.com}, filters: [{name: limit}]}"),
 			"GatewayHost bad: the RouteFilter default/limit is not among the objects"),
-		Entry("two hosts that would be one service", host("{virtualhost: {fqdn: a.example.com}, proxy: a}")+"\n---\n"+host("{virtualhost: {fqdn: a.example.com}, proxy: b, public: true}"),
+		Entry("two different hosts for one service", host("{virtualhost: {fqdn: a.example.com}, proxy: a}")+"\n---\n"+host("{virtualhost: {fqdn: a.example.com}, proxy: b, public: true}"),
 			`GatewayHost bad: another GatewayHost is the service "bad" too, and says something else: GatewayHosts with different proxy names may differ in spec.proxy only`,
 			"GatewayHost bad: another object is /service/bad too, and says something else"),
-		Entry("a configuration that is no JSON", "{apiVersion: gateway.gatehouse.dev/v1, kind: RouteFilter, metadata: {name: bad}, spec: {type: route_filter_headers, routeFilterConfig: {config: '{'}}}",
+		Entry("a configuration that is not JSON", "{apiVersion: gateway.gatehouse.dev/v1, kind: RouteFilter, metadata: {name: bad}, spec: {type: route_filter_headers, routeFilterConfig: {config: '{'}}}",
 			"RouteFilter bad: the configuration is not JSON: unexpected end of JSON input"),
 	)
 
-	It("names the proxies where some objects name none", func() {
+	It("warns about proxy names if some objects name no proxy", func() {
 		one := func(name, proxy string) string {
 			return fmt.Sprintf("---\n{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: %s}, spec: {virtualhost: {fqdn: %s.example.com}%s}}\n", name, name, proxy)
 		}
@@ -180,7 +180,7 @@ filters:
 		Expect(warnings(one("a", ", proxy: inner") + one("b", ", proxy: edge"))).To(BeEmpty())
 	})
 
-	It("refuses a field that it does not know", func() {
+	It("refuses an unknown field", func() {
 		_, _, err := crd.Read(strings.NewReader(host("{virtualhost: {fqdn: a.example.com, sni: a}}")))
 		Expect(err).To(MatchError(ContainSubstring(`reading document 1: error unmarshaling JSON: while decoding JSON: json: unknown field "sni"`)))
 		for _, text := range []string{"hello", "[a]", "7"} {

@@ -42,7 +42,7 @@ func seeds() uint64 {
 }
 
 var _ = Describe("A random configuration", func() {
-	It("comes back from Kubernetes as it was, with what its secrets hold and without", func() {
+	It("survives the round trip through Kubernetes, with the contents of its secrets and without", func() {
 		for seed := range seeds() {
 			doc := newMaker(seed).document()
 			want := encode(doc)

@@ -107,7 +107,7 @@ var _ = Describe("An exported configuration", func() {
 		Expect(compared).To(BeNumerically(">", 50))
 	})
 
-	It("has its certificates and logins there", func() {
+	It("keeps its certificates and logins there", func() {
 		authority, err := testkit.NewAuthority("laptop")
 		Expect(err).NotTo(HaveOccurred())
 		pair, err := authority.Issue(testkit.CertificateOptions{Names: []string{"shop.example.com"}})

@@ -15,7 +15,7 @@ import (
 )
 
 var _ = Describe("The admin port of an Envoy that drains", func() {
-	It("passes on what everybody may have, and nothing else", func() {
+	It("passes on what everybody may see, and nothing else", func() {
 		socket := filepath.Join(GinkgoT().TempDir(), "s")
 		l, err := net.Listen("unix", socket)
 		Expect(err).NotTo(HaveOccurred())
@@ -45,7 +45,7 @@ var _ = Describe("The admin port of an Envoy that drains", func() {
 		Expect(own.Close()).To(Succeed())
 	})
 
-	It("says that an Envoy does not answer, and that an address is taken", func() {
+	It("reports that an Envoy does not answer, and that an address is taken", func() {
 		w := httptest.NewRecorder()
 		dataplane.AdminHandler("/not/there").ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), "GET", "/ready", http.NoBody))
 		Expect(w.Code).To(Equal(503))

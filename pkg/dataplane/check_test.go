@@ -54,7 +54,7 @@ var _ = Describe("A check of the certificates", func() {
 	now := time.Now()
 	good := testkit.CertificateOptions{Names: []string{"gw"}, Client: true}
 
-	It("takes those that belong together and name the proxy", func() {
+	It("accepts certificates that belong together and name the proxy", func() {
 		f := newFiles()
 		f.issue(good)
 		Expect(dataplane.Check(f.config(), now)).To(Succeed())
@@ -63,7 +63,7 @@ var _ = Describe("A check of the certificates", func() {
 		Expect(dataplane.Check(config.Config{Proxy: "gw"}, now)).To(Succeed(), "plain text")
 	})
 
-	It("accepts one that names no proxy together with a token, and none that names another", func() {
+	It("accepts a certificate without a proxy name if there is a token, and none that names another proxy", func() {
 		f := newFiles()
 		withToken := f.config()
 		withToken.Connect.TokenFile = "token"
@@ -74,7 +74,7 @@ var _ = Describe("A check of the certificates", func() {
 		Expect(dataplane.Check(withToken, now)).NotTo(Succeed())
 	})
 
-	DescribeTable("says what a control plane would refuse, and what to do",
+	DescribeTable("reports what a control plane would refuse, and what to do",
 		func(change func(*files), want string) {
 			f := newFiles()
 			f.issue(good)
@@ -84,25 +84,25 @@ var _ = Describe("A check of the certificates", func() {
 		},
 		Entry("another proxy's", func(f *files) { f.issue(testkit.CertificateOptions{Names: []string{"edge"}, Client: true}) },
 			`--xds-tls-cert: DIR/gw.crt is for edge and not for proxy "gw": issue one with "gatehouse pki issue DIR proxy gw"`),
-		Entry("one of several names below", func(f *files) {
+		Entry("one with several similar names", func(f *files) {
 			f.issue(testkit.CertificateOptions{URIs: []string{"spiffe://a/proxy/gw/x", "spiffe://a/ratelimit", "http://a/proxy/gw", "spiffe://a:1/proxy/gw", "spiffe://u@a/proxy/gw", "spiffe://a/proxy/g%77", "spiffe://a/proxy/gw?x"}, Names: []string{"*.gw"}, Client: true})
 		}, `--xds-tls-cert: DIR/gw.crt is for *.gw and not for proxy "gw": issue one with "gatehouse pki issue DIR proxy gw"`),
 		Entry("a common name only", func(f *files) { f.issue(testkit.CertificateOptions{Subject: "gw", Client: true}) },
 			`--xds-tls-cert: DIR/gw.crt names no proxy (subject alternative name URI:spiffe://gatehouse/proxy/gw or DNS:gw): issue one with "gatehouse pki issue DIR proxy gw"`),
-		Entry("a server's", func(f *files) { f.issue(testkit.CertificateOptions{Names: []string{"gw"}}) },
+		Entry("a server certificate", func(f *files) { f.issue(testkit.CertificateOptions{Names: []string{"gw"}}) },
 			`--xds-tls-cert: DIR/gw.crt is not for clients (extended key usage clientAuth): issue one with "gatehouse pki issue DIR proxy gw"`),
-		Entry("one that has ended", func(f *files) {
+		Entry("an expired one", func(f *files) {
 			f.issue(testkit.CertificateOptions{Names: []string{"gw"}, Client: true, NotAfter: time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC), NotBefore: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)})
 		}, `--xds-tls-cert: DIR/gw.crt ended at 2020-01-02T03:04:05Z: issue one with "gatehouse pki issue DIR proxy gw"`),
-		Entry("one that has not begun", func(f *files) {
+		Entry("one that is not valid yet", func(f *files) {
 			f.issue(testkit.CertificateOptions{Names: []string{"gw"}, Client: true, NotAfter: time.Date(2220, 1, 2, 3, 4, 5, 0, time.UTC), NotBefore: time.Date(2219, 1, 1, 0, 0, 0, 0, time.UTC)})
 		}, `--xds-tls-cert: DIR/gw.crt begins at 2219-01-01T00:00:00Z; look at the clock of this machine: issue one with "gatehouse pki issue DIR proxy gw"`),
-		Entry("a key of another", func(f *files) {
+		Entry("the key of another certificate", func(f *files) {
 			pair, err := f.authority.Issue(good)
 			Expect(err).NotTo(HaveOccurred())
 			f.write("gw.key", pair.Key)
 		}, `--xds-tls-key: DIR/gw.key is not the key, in PEM, of the certificate in DIR/gw.crt: give the two that were made together`),
-		Entry("a key in the place of the certificate", func(f *files) { f.write("gw.crt", "-----BEGIN PRIVATE KEY-----\n") },
+		Entry("a key instead of the certificate", func(f *files) { f.write("gw.crt", "-----BEGIN PRIVATE KEY-----\n") },
 			`--xds-tls-cert: DIR/gw.crt does not begin with a certificate in PEM: give the one of this Envoy, before those of its authorities`),
 		Entry("no authority", func(f *files) { f.write("ca.crt", "?") },
 			`--xds-tls-ca: DIR/ca.crt has no certificate in PEM: give the authority of the control plane's certificate`),
@@ -136,13 +136,13 @@ var _ = Describe("The token", func() {
 		return p.Token, err
 	}
 
-	It("is the line of the file", func() {
+	It("is the only line of the file", func() {
 		Expect(params("ghx_secret\n")).To(Equal("ghx_secret"))
 		Expect(params("ghx_secret")).To(Equal("ghx_secret"))
 		Expect(params("ghx_secret\r\n")).To(Equal("ghx_secret"))
 	})
 
-	DescribeTable("is refused without a part of it",
+	DescribeTable("is refused without quoting any part of it",
 		func(text, want string) {
 			_, err := params(text)
 			Expect(err).To(MatchError(HaveSuffix(want)))
@@ -154,7 +154,7 @@ var _ = Describe("The token", func() {
 		Entry("a certificate", "-----BEGIN secret-----"+strings.Repeat("A", 4096), `is not a token in one line: write only the value of "token" to it`),
 	)
 
-	It("is missed", func() {
+	It("must exist", func() {
 		_, err := dataplane.Params(config.Config{Proxy: "gw", Connect: config.Connect{TokenFile: "/not/there"}})
 		Expect(err).To(MatchError("--xds-token-file: there is no file /not/there: POST /proxy/gw/token answers a token"))
 	})

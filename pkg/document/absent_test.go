@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-var _ = Describe("a field that is absent", func() {
+var _ = Describe("an absent field", func() {
 	standalone := document.ApplyOptions{NewProxy: func(name string) *model.Proxy {
 		p := model.NewProxy()
 		if name == "gw" {
@@ -20,7 +20,7 @@ var _ = Describe("a field that is absent", func() {
 	}}
 	const gw = "version: 1\nproxies:\n- name: gw\n"
 
-	It("of a new proxy is what the caller says, and of one that is there what is stored", func() {
+	It("takes the caller's value for a new proxy, and the stored value for an existing one", func() {
 		c := configOf("version: 1\n")
 		c.applied(gw, standalone)
 		made := "  http_port: 23080\n  https_port: 8443\n  listen_ip: 127.0.0.1\n  trusted_hops: 1\n"
@@ -33,9 +33,9 @@ var _ = Describe("a field that is absent", func() {
 		Expect(get[*model.Proxy](c, model.ProxyKey("other")).HTTPPort).To(Equal(8080))
 	})
 
-	It("of a proxy has to fit the others once they are known", func() {
+	It("of a proxy must fit the other fields once they are known", func() {
 		c := configOf("version: 1\n")
-		By("which a port that is the default of the other one does")
+		By("a port equal to the default of the other port fits")
 		c.applied("version: 1\nproxies:\n- name: a\n  http_port: 8443\n  https_port: 9443\n- name: b\n  https_port: 8080\n  http_port: 80\n", document.ApplyOptions{})
 		Expect(c.applied("version: 1\nproxies:\n- name: a\n  http_port: 8443\n- name: b\n  https_port: 8080\n", document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 2}))
 		_, _, err := c.apply("version: 1\nproxies:\n- name: a\n  http_port: 9443\n", document.ApplyOptions{})
@@ -49,7 +49,7 @@ var _ = Describe("a field that is absent", func() {
 		Expect(err).To(HaveOccurred())
 	})
 
-	It("of another kind goes back to its default, with a warning where that changes something", func() {
+	It("of another kind is reset to its default, with a warning if that changes something", func() {
 		full := "version: 1\nupstreams:\n- upstream_name: blue\n  upstream_ip: 10.0.0.1\n  upstream_port: 80\n"
 		c := configOf(full + "  upstream_weight: 50\n  upstream_hc_path: /up\n  tags: [shop]\nfilters:\n- filter_name: f\n" +
 			"  filter_type: route_filter_ratelimit\n  filter_config: {descriptors: [{remote_address: client}]}\n")
@@ -57,10 +57,10 @@ var _ = Describe("a field that is absent", func() {
 			`line 3: upstreams["blue"]: upstream_weight, upstream_hc_path, tags are not in the document and set to their defaults`,
 		}}))
 		Expect(c.applied(full, document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 1}))
-		By("but not where the document says so")
+		By("no warning if the document sets the default explicitly")
 		c.applied(full+"  upstream_weight: 50\n", document.ApplyOptions{})
 		Expect(c.applied(full+"  upstream_weight: 100\n", document.ApplyOptions{}).Warnings).To(BeEmpty())
-		By("and a secret keeps its contents without one")
+		By("a secret keeps its contents if the document has none")
 		c.applied("version: 1\nsecrets:\n- {secret_name: s, secret_value: hidden}\n", document.ApplyOptions{})
 		Expect(c.applied("version: 1\nsecrets:\n- {secret_name: s}\n", document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 1}))
 	})

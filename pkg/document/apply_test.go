@@ -31,21 +31,21 @@ func without(text, first, last string) string {
 }
 
 var _ = Describe("link lists", func() {
-	It("say nothing when they are absent", func() {
+	It("change nothing when they are absent", func() {
 		c := configOf(everything)
 		result := c.applied("version: 1\nproxies:\n- name: gw\n  http_port: 80\n", document.ApplyOptions{})
 		Expect(result).To(Equal(document.Result{Updated: 1}))
 		Expect(c.dump(document.WriteOptions{})).To(Equal(strings.Replace(everything, "http_port: 8080", "http_port: 80", 1)))
 	})
 
-	It("of a service may name its proxies, and attach it to them in addition to others", func() {
+	It("of a service can name its proxies, in addition to the services that proxies name", func() {
 		c := configOf(everything)
 		const shop, blog = "version: 1\nservices:\n- service_name: new\n  fqdn: new.example.com\n  proxies: ", "version: 1\nproxies:\n- {name: gw, services: "
 		Expect(c.applied(shop+"[gw]\n", document.ApplyOptions{})).To(Equal(document.Result{Created: 2}))
 		Expect(c.applied(shop+"[gw]\n", document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 2}))
 		Expect(c.dump(document.WriteOptions{})).To(And(ContainSubstring("  - blog\n  - new\n  - shop\n"), Not(ContainSubstring("  proxies:"))))
 
-		By("a link stays that one end names, and goes when neither does")
+		By("a link remains while one end names it, and is removed when neither does")
 		both := blog + "[blog, shop]}\nservices:\n- {service_name: new, fqdn: new.example.com, proxies: "
 		Expect(c.applied(both+"[gw]}\n", document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 5}))
 		Expect(c.applied(blog+"[blog, new, shop]}\nservices:\n- {service_name: new, fqdn: new.example.com, proxies: [gw]}\n",
@@ -55,7 +55,7 @@ var _ = Describe("link lists", func() {
 		Expect(c.applied(shop+"[]\n", document.ApplyOptions{})).To(Equal(document.Result{Deleted: 1, Unchanged: 1}))
 		Expect(c.dump(document.WriteOptions{})).To(ContainSubstring("  services:\n  - blog\n  - shop\n"))
 
-		By("and what is wrong with it has a line")
+		By("errors have a line")
 		_, _, err := c.apply(shop+"\n  - gw\n  - other\n", document.ApplyOptions{})
 		Expect(model.IsKind(err, model.NotFound)).To(BeTrue())
 		Expect(err).To(MatchError(HavePrefix(`line 7: services["new"].proxies[1]: proxy "other" does not exist`)))
@@ -63,7 +63,7 @@ var _ = Describe("link lists", func() {
 		Expect(model.IsKind(err, model.Conflict)).To(BeTrue())
 	})
 
-	It("are whole when they are there", func() {
+	It("are complete when they are present", func() {
 		c := configOf(everything)
 		result := c.applied("version: 1\nproxies:\n- name: gw\n  services: [shop]\n  globalconfigs: []\n", document.ApplyOptions{})
 		Expect(result).To(Equal(document.Result{Deleted: 2, Unchanged: 2}))
@@ -80,7 +80,7 @@ services:
 proxies:
 - {name: gw, services: [a, b]}
 `
-	It("may be exchanged in one document", func() {
+	It("can be swapped in one document", func() {
 		c := configOf(two)
 		c.applied("version: 1\nservices:\n- {service_name: a, fqdn: b.example.com}\n- {service_name: b, fqdn: a.example.com}\n", document.ApplyOptions{})
 		Expect(get[*model.Service](c, model.ServiceKey("a")).FQDN).To(Equal("b.example.com"))
@@ -94,7 +94,7 @@ proxies:
 		Expect(get[*model.Service](c, model.ServiceKey("a")).FQDN).To(Equal("a.example.com"))
 	})
 
-	It("pass from one that is pruned to a new one", func() {
+	It("move from a pruned service to a new one", func() {
 		c := configOf(two)
 		c.applied(strings.ReplaceAll(two, "a,", "c,"), document.ApplyOptions{Prune: true})
 		Expect(c.dump(document.WriteOptions{})).To(And(ContainSubstring("service_name: c"), Not(ContainSubstring("service_name: a"))))
@@ -120,13 +120,13 @@ var _ = Describe("prune", func() {
 		Expect(c.dump(document.WriteOptions{})).To(Equal("version: 1\n"))
 	})
 
-	It("leaves everything else alone without it", func() {
+	It("leaves everything else alone unless it is set", func() {
 		c := configOf(everything)
 		Expect(c.applied("version: 1\n", document.ApplyOptions{})).To(Equal(document.Result{}))
 		Expect(c.dump(document.WriteOptions{})).To(Equal(everything))
 	})
 
-	It("says what keeps an object", func() {
+	It("reports what keeps an object", func() {
 		_, _, err := configOf(everything).apply("version: 1\nproxies: [{name: gw}]\n", document.ApplyOptions{Prune: true})
 		Expect(model.IsKind(err, model.InUse)).To(BeTrue())
 		Expect(err).To(MatchError(HavePrefix(`deleting /service/blog, which the document does not name: service "blog" is in use`)))
@@ -147,7 +147,7 @@ upstreams:
 		Expect(configOf(everything).dump(document.WriteOptions{Tag: "shop"})).To(Equal(tagged))
 	})
 
-	It("must be on every object but routes", func() {
+	It("is required on every object except routes", func() {
 		_, _, err := configOf().apply(everything, document.ApplyOptions{Tag: "shop"})
 		Expect(messages(err)).To(HaveLen(8))
 		Expect(messages(err)).To(ContainElement(`line 8: upstreams["green"].tags: must have "shop", the tag that this call is limited to`))
@@ -163,7 +163,7 @@ upstreams:
 	})
 })
 
-var _ = It("limits the routes that are pruned to services that carried the tag before", func() {
+var _ = It("limits pruning of routes to services that had the tag before", func() {
 	const before = `version: 1
 services:
 - service_name: shop
@@ -240,7 +240,7 @@ secrets:
 		c.applied(strings.Replace(oidc, "<redacted>", "plain-client", 1), document.ApplyOptions{})
 	})
 
-	It("are references, and come back as what is stored", func() {
+	It("are references, and come back as they are stored", func() {
 		want := references + strings.TrimPrefix(oidc, "version: 1\n")
 		Expect(c.dump(document.WriteOptions{})).To(Equal(want))
 		before := c.dump(document.WriteOptions{Sealed: true})
@@ -248,7 +248,7 @@ secrets:
 		Expect(c.dump(document.WriteOptions{Sealed: true})).To(Equal(before))
 	})
 
-	It("can be sealed, and are the same elsewhere under the same key", func() {
+	It("can be sealed, and are the same on another server with the same key", func() {
 		for _, asJSON := range []bool{false, true} {
 			opts := document.WriteOptions{Sealed: true, JSON: asJSON}
 			sealed := c.dump(opts)
@@ -269,14 +269,14 @@ secrets:
 		Expect([]string{after.Cert, after.PrivateKey}).To(Equal([]string{before.Cert, before.PrivateKey}))
 	})
 
-	It("are refused as references that do not fit what is stored", func() {
+	It("are refused as references that do not match what is stored", func() {
 		_, _, err := c.apply("version: 1\nsecrets:\n- secret_name: cookie\n  secret_sni: a.example.com\n", document.ApplyOptions{})
 		Expect(messages(err)).To(Equal([]string{
 			`line 3: secrets["cookie"].secret_value: cannot be combined with a certificate, a key or a host name`,
 		}))
 	})
 
-	It("are made empty where nothing is stored", func() {
+	It("are created empty if nothing is stored", func() {
 		other := configOf()
 		Expect(other.applied(references, document.ApplyOptions{}).Warnings).To(HaveLen(2))
 		Expect(other.dump(document.WriteOptions{})).To(Equal(references))

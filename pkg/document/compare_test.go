@@ -46,7 +46,7 @@ func (c config) applyCounting(text string, opts document.ApplyOptions) (document
 	return result, asked
 }
 
-var _ = Describe("what is as it was", func() {
+var _ = Describe("unchanged configuration", func() {
 	const n = 450
 	same := func(int, map[string]any, map[string]any, map[string]any) {}
 
@@ -59,7 +59,7 @@ var _ = Describe("what is as it was", func() {
 		Expect(asked.rows).To(Equal(2 * n))         // the links of the routes, and those of the proxy
 	})
 
-	It("is not read again for what is not", func() {
+	It("is not read again because of what changed", func() {
 		c := configOf(largeDocument(n, same))
 		one := func(i int, upstream, _, _ map[string]any) {
 			if i == 7 {
@@ -72,13 +72,13 @@ var _ = Describe("what is as it was", func() {
 		Expect(asked.rows).To(Equal(2 * n))
 	})
 
-	It("is not looked for among the links of what is new", func() {
+	It("is not searched for among the links of new objects", func() {
 		result, asked := configOf().applyCounting(largeDocument(n, same), document.ApplyOptions{})
 		Expect(result).To(Equal(document.Result{Created: 5*n + 1}))
 		Expect(asked.lists).To(BeZero())
 	})
 
-	It("is told apart by what is attached to it", func() {
+	It("is recognized by its attachments", func() {
 		const before = `version: 1
 upstreams:
 - {upstream_name: a, upstream_ip: 192.0.2.1, upstream_port: 80}
@@ -99,7 +99,7 @@ services:
 			document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 2}))
 	})
 
-	It("counts a link once that both ends list", func() {
+	It("counts a link once if both ends list it", func() {
 		const both = `version: 1
 services:
 - {service_name: shop, fqdn: shop.example.com, proxies: [gw]}
@@ -111,7 +111,7 @@ proxies:
 		Expect(c.applied(both, document.ApplyOptions{Prune: true})).To(Equal(document.Result{Unchanged: 3}))
 	})
 
-	It("may lose a link to what prune deletes, which is refused", func() {
+	It("must not keep a link to what prune deletes", func() {
 		const attached = "version: 1\nservices:\n- {service_name: shop, fqdn: shop.example.com, proxies: [gw]}\n"
 		c := configOf("version: 1\nproxies:\n- {name: gw}\n", attached)
 		_, _, err := c.apply(attached, document.ApplyOptions{Prune: true})

@@ -133,7 +133,7 @@ func withOdd() string {
 }
 
 var _ = Describe("a document", func() {
-	It("comes back as it was applied", func() {
+	It("reads back as it was applied", func() {
 		Expect(configOf(everything).dump(document.WriteOptions{})).To(Equal(everything))
 	})
 
@@ -175,7 +175,7 @@ var _ = Describe("a document", func() {
 		Expect(c.applied("version: 1\n", document.ApplyOptions{Prune: true})).To(Equal(document.Result{}))
 	})
 
-	It("keeps odd texts", func() {
+	It("keeps unusual texts", func() {
 		c := configOf(withOdd())
 		var want []string
 		for i, text := range odd() {
@@ -191,7 +191,7 @@ var _ = Describe("a document", func() {
 		Expect(c.applied(asYAML, document.ApplyOptions{}).Updated).To(BeZero())
 	})
 
-	It("is written in pages without a seam", func() {
+	It("is written in pages without gaps or duplicates", func() {
 		var b strings.Builder
 		b.WriteString("version: 1\nservices:\n")
 		for i := range 450 {
@@ -201,7 +201,7 @@ var _ = Describe("a document", func() {
 		Expect(configOf(b.String()).dump(document.WriteOptions{})).To(Equal(b.String()))
 	})
 
-	It("may be applied once more when a transaction is tried again", func() {
+	It("can be applied again when a transaction is retried", func() {
 		c := configOf()
 		doc, err := document.Parse([]byte(everything), "")
 		Expect(err).NotTo(HaveOccurred())
@@ -209,7 +209,7 @@ var _ = Describe("a document", func() {
 		Expect(configOf().applyDocument(doc)).To(HaveField("Created", 19))
 	})
 
-	It("can be encoded by itself", func() {
+	It("can be encoded independently", func() {
 		doc, err := document.Parse([]byte(everything), "")
 		Expect(err).NotTo(HaveOccurred())
 		var out strings.Builder
@@ -252,7 +252,7 @@ var _ = Describe("one bad object of 1,000", func() {
 		Expect(c.dump(document.WriteOptions{})).To(Equal(everything))
 	})
 
-	It("is named when a link leads nowhere", func() {
+	It("is named when a link has no target", func() {
 		_, _, err := configOf().apply("version: 1\nproxies:\n- name: gw\n  services:\n  - a/b\n", document.ApplyOptions{})
 		Expect(model.IsKind(err, model.NotFound)).To(BeTrue())
 		Expect(err).To(MatchError(HavePrefix(`line 5: proxies["gw"].services[0]: service `)))

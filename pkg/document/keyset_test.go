@@ -25,7 +25,7 @@ keysets:
   keys: []
 `
 
-	It("come out as they went in, with the hashes of their keys", func() {
+	It("read back as they were applied, with the hashes of their keys", func() {
 		c := configOf(text)
 		Expect(c.dump(document.WriteOptions{})).To(Equal(text))
 		Expect(c.dump(document.WriteOptions{Sealed: true})).To(Equal(text))
@@ -34,7 +34,7 @@ keysets:
 		Expect(c.applied(text, document.ApplyOptions{Prune: true})).To(Equal(document.Result{Unchanged: 4}))
 	})
 
-	It("lose what the document does not name, if it prunes", func() {
+	It("lose what the document does not name, if prune is set", func() {
 		c := configOf(text)
 		const fewer = "version: 1\nkeysets:\n- keyset_name: partners\n  keys:\n  - key_name: web\n    key_hash: '{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk='\n"
 		Expect(c.applied(fewer, document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 2}))
@@ -43,7 +43,7 @@ keysets:
 		Expect(c.dump(document.WriteOptions{})).To(Equal(fewer))
 	})
 
-	It("need the hash of each key", func() {
+	It("require the hash of each key", func() {
 		_, _, err := configOf().apply("version: 1\nkeysets:\n- keyset_name: partners\n  keys:\n  - key_name: web\n", document.ApplyOptions{})
 		Expect(messages(err)).To(Equal([]string{
 			`line 5: keysets["partners"].keys["web"].key_hash: must be {SHA} and the base64 of the SHA-1 of the secret; POST without it makes a key`,

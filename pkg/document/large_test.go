@@ -31,11 +31,11 @@ func largeDocument(n int, change func(i int, upstream, service, route map[string
 	return string(text)
 }
 
-var _ = Describe("a document of more objects than a page", func() {
+var _ = Describe("a document with more objects than a page", func() {
 	const n = 450
 	same := func(int, map[string]any, map[string]any, map[string]any) {}
 
-	It("makes them, finds them unchanged, and changes what is different", func() {
+	It("creates them, finds them unchanged, and changes what differs", func() {
 		c := configOf()
 		Expect(c.applied(largeDocument(n, same), document.ApplyOptions{})).To(Equal(document.Result{Created: 5*n + 1}))
 		Expect(c.applied(largeDocument(n, same), document.ApplyOptions{Prune: true})).To(Equal(document.Result{Unchanged: 5*n + 1}))
@@ -49,12 +49,12 @@ var _ = Describe("a document of more objects than a page", func() {
 		Expect(get[*model.Service](c, model.ServiceKey("s449")).FQDN).To(Equal("s0.example.com"))
 		By("pruning all but the first")
 		Expect(c.applied(largeDocument(1, same), document.ApplyOptions{Prune: true}).Deleted).To(Equal(5*(n-1) + 1))
-		By("and back")
+		By("reverting")
 		c.write(func(w store.Writer) error { return store.Rollback(w, 1) })
 		Expect(c.dump(document.WriteOptions{})).To(Equal(was))
 	})
 
-	It("is refused whole for what its last object claims", func() {
+	It("is refused as a whole for a conflict of its last object", func() {
 		c := configOf(largeDocument(2, same))
 		was := c.dump(document.WriteOptions{})
 		_, _, err := c.apply(largeDocument(n, func(i int, _, service, _ map[string]any) {

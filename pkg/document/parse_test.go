@@ -29,19 +29,19 @@ var _ = DescribeTable("Parse refuses", func(text string, want ...string) {
 	Entry("bad YAML", "version: 1\na: [\n", "the document cannot be read as YAML: line 2: did not find expected node content"),
 	Entry("an unknown section", "version: 1\nupstream: []", "line 2: upstream: is unknown; did you mean upstreams?"),
 	Entry("a key twice", "version: 1\nVersion: 1", "line 2: version: appears twice"),
-	Entry("no list", "version: 1\nroutes: 1\nproxies: {}",
+	Entry("a section that is not a list", "version: 1\nroutes: 1\nproxies: {}",
 		"line 2: routes: is unknown; did you mean proxies?", "line 3: proxies: must be a list, not an object; omit it if it is empty"),
 	Entry("an empty section", "version: 1\nproxies:", "line 2: proxies: must be a list, not null; omit it if it is empty"),
-	Entry("no object", "version: 1\nproxies: [gw]", "line 2: proxies[0]: must be an object, not text"),
+	Entry("an element that is not an object", "version: 1\nproxies: [gw]", "line 2: proxies[0]: must be an object, not text"),
 	Entry("an unknown field", "version: 1\nproxies:\n- name: gw\n  http_prot: 1", `line 4: proxies["gw"].http_prot: is unknown; did you mean http_port?`),
 	Entry("a number for text", "version: 1\nproxies:\n- name: gw\n  listen_ip: 1", `line 4: proxies["gw"].listen_ip: must be text, not a number`),
 	Entry("no name", "version: 1\n\nproxies:\n- http_port: 1", "line 4: proxies[0].name: is required"),
 	Entry("a name twice", "version: 1\nproxies:\n- name: gw\n- name: gw", `line 4: proxies["gw"]: appears twice; the first is on line 3`),
 	Entry("a link twice", "version: 1\nproxies:\n- name: gw\n  services:\n  - a\n  - b\n  - a", `line 7: proxies["gw"].services[2]: "a" appears twice`),
-	Entry("a link that is no name", "version: 1\nproxies:\n- name: gw\n  services: [1, '', ~]",
+	Entry("a link that is not a name", "version: 1\nproxies:\n- name: gw\n  services: [1, '', ~]",
 		`line 4: proxies["gw"].services[0]: must be a name, not a number`, `line 4: proxies["gw"].services[1]: must be a name, not empty`,
 		`line 4: proxies["gw"].services[2]: must be a name, not null`),
-	Entry("links that are no list", "version: 1\nproxies:\n- name: gw\n  services: a",
+	Entry("links that are not a list", "version: 1\nproxies:\n- name: gw\n  services: a",
 		`line 4: proxies["gw"].services: must be a list of names, not text; omit it to keep what is attached`),
 	Entry("a bad part of a field", "version: 1\nservices:\n- service_name: s\n  fqdn: '*'\n  routes:\n  - route_name: r\n    route_prefix: /\n    route_config:\n      match: x",
 		`line 8: services["s"].routes["r"].route_config.match: "x" is not one of prefix, segment, exact, template, regex`),
@@ -52,20 +52,20 @@ var _ = DescribeTable("Parse refuses", func(text string, want ...string) {
 	Entry("an alias", "version: 1\na: &x 1\nb: *x", "the document cannot be read as YAML: line 2: anchors (&) and aliases (*) are not supported; quote a text that begins with one"),
 	Entry("a merge key", "version: 1\nproxies:\n- <<: {name: gw}", "the document cannot be read as YAML: line 3: merge keys (<<) are not supported"),
 	Entry("a tag", "version: !!int 1", "the document cannot be read as YAML: line 1: tags (!) are not supported; quote a text that begins with one"),
-	Entry("a key that is no text", "version: 1\n? [a]\n: b", "the document cannot be read as YAML: line 2: a key must be text"),
+	Entry("a key that is not text", "version: 1\n? [a]\n: b", "the document cannot be read as YAML: line 2: a key must be text"),
 	Entry("two documents", "version: 1\n---\nversion: 1", "the document cannot be read as YAML: line 2: contains a second document"),
 	Entry("deep YAML", "version: 1\na: "+strings.Repeat("[", 64)+strings.Repeat("]", 64), "the document cannot be read as YAML: line 2: nests deeper than 64 levels"),
 	Entry("deep JSON", "[\n"+strings.Repeat("[", 64), "the document cannot be read as JSON: line 2: nests deeper than 64 levels"),
 	Entry("bad JSON", "{\n\"version\": 1,\n}", "the document cannot be read as JSON: line 3: invalid character '}' looking for beginning of object key string"),
-	Entry("JSON that ends", "{\n\"version\": 1\n", "the document cannot be read as JSON: line 2: ends too early"),
-	Entry("two values of JSON", "{\"version\": 1}\n{}", "the document cannot be read as JSON: line 2: contains more than one JSON value"),
+	Entry("truncated JSON", "{\n\"version\": 1\n", "the document cannot be read as JSON: line 2: ends too early"),
+	Entry("two JSON values", "{\"version\": 1}\n{}", "the document cannot be read as JSON: line 2: contains more than one JSON value"),
 	Entry("JSON with a bad object", "{\"version\": 1,\n\"proxies\": [\n{\"name\": \"gw\"},\n{\n\"name\": \"b\",\n\"http_port\":\n0}]}",
 		`line 6: proxies["b"].http_port: 0 is not between 1 and 65535`),
 	Entry("text that is not UTF-8", "{\"version\": 1, \"proxies\": [{\"name\": \"a\xff\"}]}",
 		`line 1: proxies["a�"].name: contains text that is not valid UTF-8`),
 )
 
-var _ = It("takes a document in any letter case, with comments", func() {
+var _ = It("accepts a document in any letter case, with comments", func() {
 	doc, err := document.Parse([]byte("# a\nVERSION: 1\nProxies:\n- NAME: gw # b\n  Services: [a]\n"), "text/yaml")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(doc.Items).To(HaveLen(1))
@@ -73,7 +73,7 @@ var _ = It("takes a document in any letter case, with comments", func() {
 	Expect(doc.Items[0].At).To(Equal(`proxies["gw"]`))
 })
 
-var _ = It("refuses another type", func() {
+var _ = It("refuses another content type", func() {
 	_, err := document.Parse(nil, "text/html")
 	Expect(messages(err)).To(Equal([]string{`a configuration document cannot be of the type "text/html"`}))
 })

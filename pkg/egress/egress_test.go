@@ -34,7 +34,7 @@ var _ = Describe("Lists", func() {
 		}
 	}
 
-	DescribeTable("say what upstreams may be",
+	DescribeTable("specify which upstreams are allowed",
 		func(address, refusal string) { Expect(lists().Refusal(address)).To(Equal(refusal)) },
 		Entry("a network", "10.1.2.3", ""),
 		Entry("an address", "192.0.2.1", ""),
@@ -42,7 +42,7 @@ var _ = Describe("Lists", func() {
 		Entry("a name", "api.example.com", ""),
 		Entry("a name with a final dot, in upper case", "API.example.com.", ""),
 		Entry("a name below", "a.b.shop.example", ""),
-		Entry("what localhost is", "localhost", ""),
+		Entry("localhost", "localhost", ""),
 		Entry("denied", "10.9.1.1", "its address 10.9.1.1 is in 10.9.0.0/16, which --upstream-deny names"),
 		Entry("denied as IPv6", "::ffff:10.9.1.1", "its address ::ffff:10.9.1.1 is in 10.9.0.0/16, which --upstream-deny names"),
 		Entry("denied in hexadecimal", "0x0a090101", "its address 0x0a090101 is in 10.9.0.0/16, which --upstream-deny names"),
@@ -50,23 +50,23 @@ var _ = Describe("Lists", func() {
 		Entry("denied by name", "Secret.shop.example.", "its address Secret.shop.example. is in secret.shop.example, which --upstream-deny names"),
 		Entry("denied below a name", "x.deep.shop.example", "its address x.deep.shop.example is in *.deep.shop.example, which --upstream-deny names"),
 		Entry("not named", "192.0.2.2", "its address 192.0.2.2 is in nothing that --upstream-allow names"),
-		Entry("the name itself is not below it", "shop.example", "its address shop.example is in nothing that --upstream-allow names"),
-		Entry("a name that ends alike", "evilshop.example", "its address evilshop.example is in nothing that --upstream-allow names"),
-		Entry("a name, of which no network knows", "other.example", "its address other.example is in nothing that --upstream-allow names"),
+		Entry("the name itself, which is not below it", "shop.example", "its address shop.example is in nothing that --upstream-allow names"),
+		Entry("a name with the same ending", "evilshop.example", "its address evilshop.example is in nothing that --upstream-allow names"),
+		Entry("a name, which no network rule can match", "other.example", "its address other.example is in nothing that --upstream-allow names"),
 	)
 
-	It("take 0.0.0.0 for the loopback, where a connection to it ends", func() {
+	It("treat 0.0.0.0 as the loopback, where a connection to it ends up", func() {
 		for _, address := range []string{"0.0.0.0", "::", "localhost", "x.localhost", "127.1.2.3", "0x7f.1", "ip6-loopback", "LOCALHOST."} {
 			Expect(egress.Lists{Deny: entries("127.0.0.0/8", "::1")}.Refusal(address)).NotTo(BeEmpty(), address)
 		}
 	})
 
-	It("allow everything where there are none", func() {
+	It("allow everything if they are empty", func() {
 		Expect(egress.Lists{}.Refusal("127.0.0.1")).To(BeEmpty())
 		Expect(egress.Lists{}.MayResolveToDenied("any.example")).To(BeFalse())
 	})
 
-	It("know that they do not know what a name resolves to", func() {
+	It("report that a name may resolve to a denied address", func() {
 		l := lists()
 		Expect(l.MayResolveToDenied("other.example")).To(BeTrue())
 		Expect(l.MayResolveToDenied("api.example.com")).To(BeFalse(), "which is allowed by name")
@@ -75,7 +75,7 @@ var _ = Describe("Lists", func() {
 		Expect(egress.Lists{Deny: entries("a.example")}.MayResolveToDenied("other.example")).To(BeFalse())
 	})
 
-	DescribeTable("refuse what is no entry",
+	DescribeTable("refuse an invalid entry",
 		func(text string) {
 			_, err := egress.ParseEntry(text)
 			Expect(err).To(HaveOccurred())
@@ -93,7 +93,7 @@ var _ = Describe("A machine", func() {
 		{What: "api", Addr: at("127.0.0.1:1323")}, {What: "xds", Addr: at("0.0.0.0:18000")}, {What: "web", Addr: at("192.0.2.7:80")}, {What: "six", Addr: at("[::]:443")},
 	}
 
-	DescribeTable("finds itself",
+	DescribeTable("recognizes itself",
 		func(address string, port int, what string) {
 			p := m.Find(places, address, port)
 			if what == "" {
@@ -107,12 +107,12 @@ var _ = Describe("A machine", func() {
 		Entry(nil, "0.0.0.0", 1323, "api"), Entry(nil, "::", 1323, "api"), Entry(nil, "::ffff:127.0.0.1", 1323, "api"), Entry(nil, "gw7.example", 1323, "api"),
 		Entry("not at another address", "192.0.2.7", 1323, ""), Entry("not at another port", "127.0.0.1", 1324, ""), Entry("not elsewhere", "192.0.2.8", 1323, ""),
 		Entry("everywhere", "192.0.2.7", 18000, "xds"), Entry(nil, "2001:db8::7", 18000, "xds"), Entry(nil, "127.0.0.1", 18000, "xds"), Entry(nil, "192.0.2.8", 18000, ""),
-		Entry("at one address", "192.0.2.7", 80, "web"), Entry("its loopback is free", "127.0.0.1", 80, ""), Entry(nil, "GW7.example.", 80, "web"),
-		Entry(nil, "192.0.2.7", 443, "six"), Entry("a name that nobody knows", "other.example", 443, ""),
+		Entry("at one address", "192.0.2.7", 80, "web"), Entry("not on its loopback", "127.0.0.1", 80, ""), Entry(nil, "GW7.example.", 80, "web"),
+		Entry(nil, "192.0.2.7", 443, "six"), Entry("a name that does not resolve", "other.example", 443, ""),
 	)
 })
 
-var _ = DescribeTable("A special address is none of a service of others",
+var _ = DescribeTable("A special address cannot be an external service's",
 	func(address, what string) { Expect(egress.Special(netip.MustParseAddr(address))).To(Equal(what)) },
 	Entry(nil, "127.0.0.1", "a loopback address"), Entry(nil, "127.255.0.1", "a loopback address"), Entry(nil, "::1", "a loopback address"),
 	Entry(nil, "::ffff:127.0.0.1", "a loopback address"), Entry("NAT64", "64:ff9b::7f00:1", "a loopback address"), Entry("6to4", "2002:7f00:1::", "a loopback address"),

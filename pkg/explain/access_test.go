@@ -36,22 +36,22 @@ var _ = Describe("Rules about who may do what", func() {
 		Entry("a method", ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET", "PUT"}}}}, "PUT", "/", true),
 		Entry("another method", ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET", "PUT"}}}}, "POST", "/", false),
 		Entry("a path", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a?b", true),
-		Entry("a path in another case", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/A", false),
-		Entry("a path with a slash more", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a/", false),
+		Entry("a path in another letter case", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/A", false),
+		Entry("a path with an extra slash", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a/", false),
 		Entry("a segment", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a/b", true),
-		Entry("what only begins with a segment", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", false),
-		Entry("the segment of all", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "")}}}, "GET", "/ab", true),
+		Entry("a path that only begins like the segment", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", false),
+		Entry("the segment that matches everything", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "")}}}, "GET", "/ab", true),
 		Entry("a segment with a parameter", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a;b", false),
 		Entry("a method and a path", ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET"}, Paths: path(ir.PathPrefix, "/a")}}}, "GET", "/b", false),
 		Entry("a denied path", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a", false),
-		Entry("a denied path in another case", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/A", false),
-		Entry("a denied path with a slash more", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a/", false),
+		Entry("a denied path in another letter case", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/A", false),
+		Entry("a denied path with an extra slash", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a/", false),
 		Entry("a denied path with a parameter", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a;b/c", false),
-		Entry("what is beside a denied path", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", true),
+		Entry("a path next to a denied path", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", true),
 		Entry("a denied method elsewhere", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Methods: []string{"GET"}, Paths: path(ir.PathPrefix, "/a")}}}, "GET", "/b", true),
 	)
 
-	It("are about the claims of a token, and of nothing else that a request says", func() {
+	It("apply to the claims of a token, and to nothing else in a request", func() {
 		tokens := &ir.Tokens{Check: &ir.TokenCheck{Name: "filter/api/0", Header: "authorization", Prefix: "Bearer "}}
 		rules := []*ir.Access{{Allow: []ir.AccessRule{{Claims: []ir.ClaimMatch{{Claim: []string{"role"}, Values: []string{"admin"}}}}}}}
 		bearer := func(role string) string { return "Authorization: Bearer " + tokenSaying(map[string]any{"role": role}) }
@@ -61,7 +61,7 @@ var _ = Describe("Rules about who may do what", func() {
 		Expect(ask(ir.Host{Tokens: tokens, Access: rules}, ir.Route{Public: true}, "GET", "/", bearer("admin")).Code).To(Equal("access_refused"), "nor on a public route")
 	})
 
-	It("refuse another method by a header where methods count", func() {
+	It("refuse a method override in a header if they depend on methods", func() {
 		methods, paths := []*ir.Access{{Allow: []ir.AccessRule{{Methods: []string{"GET"}}}}}, []*ir.Access{{Allow: everything}}
 		for _, name := range []string{"X-HTTP-Method-Override", "X-Http-Method", "X-Method-Override"} {
 			Expect(ask(ir.Host{Access: methods}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("access_refused"), name)
@@ -69,7 +69,7 @@ var _ = Describe("Rules about who may do what", func() {
 		}
 	})
 
-	It("all hold, but on a redirect to HTTPS", func() {
+	It("must all hold, except on a redirect to HTTPS", func() {
 		get, put := &ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET"}}}}, &ir.Access{Allow: []ir.AccessRule{{Methods: []string{"PUT"}}}}
 		Expect(ask(ir.Host{}, ir.Route{Access: []*ir.Access{get, put}}, "GET", "/").Code).To(Equal("access_refused"))
 		Expect(ask(ir.Host{Access: []*ir.Access{put}}, ir.Route{Unruled: true}, "GET", "/").Code).To(Equal("direct_response"))

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-var _ = Describe("The filter that asks for an API key", func() {
+var _ = Describe("The filter that requires an API key", func() {
 	// with explains a GET to a host, and to a route with other keys or none. The Envoy knows the keys
 	// a/x and a.b/x, both with an empty secret.
 	with := func(ofHost, ofRoute *ir.KeyAccess, headers ...string) explain.Answer {
@@ -32,7 +32,7 @@ var _ = Describe("The filter that asks for an API key", func() {
 	keys := &ir.KeyAccess{Header: "x-api-key", Set: "a"}
 	other := &ir.KeyAccess{Header: "x-other", Set: "a.b", Clients: []string{"a.b/x", "a.b/y"}}
 
-	It("lets a key of the set pass", func() {
+	It("accepts a key of the set", func() {
 		a := with(keys, nil, key("X-Api-Key", "a/x:"))
 		Expect(a.Code).To(Equal("direct_response"))
 		Expect(a.Filters).To(Equal([]explain.Filter{
@@ -44,22 +44,22 @@ var _ = Describe("The filter that asks for an API key", func() {
 		}))
 	})
 
-	DescribeTable("says why another does not", func(why string, headers ...string) {
+	DescribeTable("reports why it refuses another key", func(why string, headers ...string) {
 		a := with(keys, nil, headers...)
 		Expect(a.Code).To(Equal("key_required"))
 		Expect(a.Status).To(Equal(401))
 		Expect(a.Body).To(Equal("a valid API key is needed\n"))
 		Expect(a.Message).To(Equal("a http_filter_apikey requires an API key: " + why))
 	},
-		Entry("none", "the request has no x-api-key"),
+		Entry("no key", "the request has no x-api-key"),
 		Entry("in another header", "the request has no x-api-key", key("X-Other", "a/x:")),
 		Entry("another secret", "the value of x-api-key is not a key that the Envoy knows", key("X-Api-Key", "a/x:y")),
 		Entry("another name", "the value of x-api-key is not a key that the Envoy knows", key("X-Api-Key", "a/y:")),
-		Entry("another form", "the value of x-api-key does not have the form of a key", key("X-Api-Key", "a/x")),
-		Entry("no base64", "the value of x-api-key does not have the form of a key", "X-Api-Key: ?"),
+		Entry("another format", "the value of x-api-key does not have the form of a key", key("X-Api-Key", "a/x")),
+		Entry("not base64", "the value of x-api-key does not have the form of a key", "X-Api-Key: ?"),
 	)
 
-	It("refuses keys of other sets, and of clients that are not named", func() {
+	It("refuses keys of other sets, and of clients that the filter does not list", func() {
 		a := with(keys, nil, key("X-Api-Key", "a.b/x:"))
 		Expect(a.Code).To(Equal("client_refused"))
 		Expect(a.Status).To(Equal(403))
@@ -68,7 +68,7 @@ var _ = Describe("The filter that asks for an API key", func() {
 		Expect(with(&ir.KeyAccess{Header: "x-api-key", Set: "a", Clients: []string{"a/y"}}, nil, key("X-Api-Key", "a/x:")).Code).To(Equal("client_refused"))
 	})
 
-	It("takes what the route says for all", func() {
+	It("prefers the route's configuration", func() {
 		Expect(with(keys, other, key("X-Other", "a.b/x:")).Code).To(Equal("direct_response"))
 		Expect(with(keys, other, key("X-Api-Key", "a/x:")).Code).To(Equal("key_required"))
 		Expect(with(nil, other, key("X-Other", "a/x:")).Code).To(Equal("client_refused"))

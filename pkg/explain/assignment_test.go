@@ -37,7 +37,7 @@ var _ = Describe("A cluster whose endpoints are discovered", func() {
 		return state
 	}
 
-	It("sends a request to one of those that do not drain", func() {
+	It("sends a request to an endpoint that is not draining", func() {
 		drains := endpoint("10.0.0.1")
 		drains.HealthStatus = corev3.HealthStatus_DRAINING
 		a := ask(have(&endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{
@@ -52,7 +52,7 @@ var _ = Describe("A cluster whose endpoints are discovered", func() {
 		}))
 	})
 
-	It("answers 503 where nobody is there", func() {
+	It("answers 503 without endpoints", func() {
 		a := ask(have(&endpointv3.ClusterLoadAssignment{}), "http://h/cart")
 		Expect(a.Code).To(Equal(explain.NoEndpoints))
 		Expect(a.Status).To(Equal(503))

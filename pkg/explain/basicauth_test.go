@@ -34,7 +34,7 @@ var _ = Describe("The filter that asks for a password", func() {
 		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(text))
 	}
 
-	It("lets the users pass, and tells who it is", func() {
+	It("accepts the users, and reports which one it is", func() {
 		a := with(user("ann", "bob"), nil, false, basic("bob:"))
 		Expect(a.Code).To(Equal("direct_response"))
 		Expect(a.Filters).To(Equal([]explain.Filter{
@@ -46,26 +46,26 @@ var _ = Describe("The filter that asks for a password", func() {
 		Expect(with(user("ann"), nil, false, strings.TrimRight(basic("ann:"), "=")).Code).To(Equal("direct_response"), "without padding")
 	})
 
-	DescribeTable("says why others do not", func(why string, headers ...string) {
+	DescribeTable("reports why it refuses others", func(why string, headers ...string) {
 		a := with(user("ann"), nil, false, headers...)
 		Expect(a.Code).To(Equal("password_required"))
 		Expect(a.Status).To(Equal(401))
 		Expect(a.Body).To(Equal("a valid user name and password are needed\n"))
 		Expect(a.Message).To(Equal("a http_filter_basicauth requires a user name and a password: " + why))
 	},
-		Entry("none", "the request has no Authorization"),
+		Entry("no password", "the request has no Authorization"),
 		Entry("another scheme", "Authorization does not begin with Basic", "Authorization: Bearer x"),
 		Entry("another password", "the password is wrong", basic("ann:x")),
 		Entry("another name", "no user has that name", basic("an:")),
-		Entry("another form", "Authorization is not the base64 of a name, a colon and a password", basic("ann")),
-		Entry("no base64", "Authorization is not the base64 of a name, a colon and a password", "Authorization: Basic ?"),
-		Entry("two", "Authorization is not the base64 of a name, a colon and a password", basic("ann:"), basic("ann:")),
+		Entry("another format", "Authorization is not the base64 of a name, a colon and a password", basic("ann")),
+		Entry("not base64", "Authorization is not the base64 of a name, a colon and a password", "Authorization: Basic ?"),
+		Entry("two headers", "Authorization is not the base64 of a name, a colon and a password", basic("ann:"), basic("ann:")),
 	)
 
-	It("takes what the route says for all, and asks nobody on a public one", func() {
+	It("prefers the route's configuration, and requires nothing on a public route", func() {
 		Expect(with(user("ann"), user("bob"), false, basic("bob:")).Code).To(Equal("direct_response"))
 		Expect(with(user("ann"), user("bob"), false, basic("ann:")).Code).To(Equal("password_required"))
 		Expect(with(user("ann"), nil, true).Code).To(Equal("direct_response"))
-		Expect(with(user("ann"), user("bob"), true).Code).To(Equal("password_required"), "a filter of its own is meant")
+		Expect(with(user("ann"), user("bob"), true).Code).To(Equal("password_required"), "a filter of its own applies")
 	})
 })

@@ -55,17 +55,17 @@ var _ = Describe("The client", func() {
 		Expect(gotClient).To(Equal(client))
 		Expect(gotTold).To(Equal(told))
 	},
-		Entry("of which there are none", 0, []string{"10.0.0.1"}, "192.0.2.7", ""),
-		Entry("of which there is one", 1, []string{"10.0.0.1, 10.0.0.2"}, "10.0.0.2", fromRight("10.0.0.2", "1")),
-		Entry("of which there are two", 2, []string{"10.0.0.1 , 10.0.0.2"}, "10.0.0.1", fromRight("10.0.0.1", "2")),
-		Entry("that add a line", 1, []string{"10.0.0.1", "2001:DB8::0:1"}, "2001:db8::1", fromRight("2001:db8::1", "1")),
-		Entry("that did not say", 1, nil, "192.0.2.7", nobody("1")),
-		Entry("of which one did not say", 2, []string{"10.0.0.1"}, "192.0.2.7", nobody("2")),
-		Entry("that said no address", 1, []string{"10.0.0.1, unknown"}, "192.0.2.7", nobody("1")),
-		Entry("that said an address with a port", 1, []string{"10.0.0.1:80"}, "192.0.2.7", nobody("1")),
+		Entry("none", 0, []string{"10.0.0.1"}, "192.0.2.7", ""),
+		Entry("one", 1, []string{"10.0.0.1, 10.0.0.2"}, "10.0.0.2", fromRight("10.0.0.2", "1")),
+		Entry("two", 2, []string{"10.0.0.1 , 10.0.0.2"}, "10.0.0.1", fromRight("10.0.0.1", "2")),
+		Entry("that add another header line", 1, []string{"10.0.0.1", "2001:DB8::0:1"}, "2001:db8::1", fromRight("2001:db8::1", "1")),
+		Entry("that did not add their address", 1, nil, "192.0.2.7", nobody("1")),
+		Entry("of which one did not add its address", 2, []string{"10.0.0.1"}, "192.0.2.7", nobody("2")),
+		Entry("that added something that is not an address", 1, []string{"10.0.0.1, unknown"}, "192.0.2.7", nobody("1")),
+		Entry("that added an address with a port", 1, []string{"10.0.0.1:80"}, "192.0.2.7", nobody("1")),
 	)
 
-	Context("of a trusted proxy", func() {
+	Context("behind a trusted proxy", func() {
 		encrypted := prefixed("/")
 		encrypted.Headers = []*routev3.HeaderMatcher{{
 			Name: "x-forwarded-proto", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: &matcherv3.StringMatcher{
@@ -77,12 +77,12 @@ var _ = Describe("The client", func() {
 				host("shop", []string{"*"}, answering("r", encrypted)))
 		}
 
-		It("came over TLS if that says so", func() {
+		It("used TLS if the proxy says so", func() {
 			Expect(ask(behind(0), "http://h/", "X-Forwarded-Proto: https").Code).To(Equal(explain.NoRoute))
 			Expect(ask(behind(1), "http://h/", "X-Forwarded-Proto: https").Code).To(Equal(explain.DirectResponse))
 		})
 
-		It("finds no route if that says nothing in X-Forwarded-Proto", func() {
+		It("matches no route if the proxy sends an empty X-Forwarded-Proto", func() {
 			a := ask(behind(1), "http://h/", "X-Forwarded-Proto:")
 			Expect(a.Code).To(Equal(explain.NoRoute))
 			Expect(a.Steps).To(ContainElement(explain.Step{

@@ -24,12 +24,12 @@ var _ = Describe("A cookie", func() {
 		Entry("none", "a=b", 25.0, 75.0),
 		Entry("the first", "a=b; node="+encoded("192.0.2.1:80"), 100.0, 0.0),
 		Entry("as a message", "node="+encoded("\n\x0c192.0.2.1:80\x10\x05"), 100.0, 0.0),
-		Entry("in quotes", `node="`+encoded("192.0.2.2:80")+`"`, 0.0, 100.0),
-		Entry("of two the first", "node="+encoded("192.0.2.2:80")+"; node="+encoded("192.0.2.1:80"), 0.0, 100.0),
-		Entry("a stranger", "node="+encoded("192.0.2.3:80"), 25.0, 75.0),
+		Entry("quoted", `node="`+encoded("192.0.2.2:80")+`"`, 0.0, 100.0),
+		Entry("the first of two", "node="+encoded("192.0.2.2:80")+"; node="+encoded("192.0.2.1:80"), 0.0, 100.0),
+		Entry("an unknown endpoint", "node="+encoded("192.0.2.3:80"), 25.0, 75.0),
 		Entry("another port", "node="+encoded("192.0.2.1:81"), 25.0, 75.0),
-		Entry("nothing that can be read", "node=%%%", 25.0, 75.0),
-		Entry("the begin of a message", "node="+encoded("\n\x7f192"), 25.0, 75.0),
+		Entry("an unreadable value", "node=%%%", 25.0, 75.0),
+		Entry("the beginning of a message", "node="+encoded("\n\x7f192"), 25.0, 75.0),
 	)
 
 	It("keeps a client at an endpoint, and a mirror gets copies", func() {

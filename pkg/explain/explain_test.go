@@ -50,14 +50,14 @@ var _ = Describe("The host", func() {
 		Entry("not a name below it", "a.test", "wide", "suffix"),
 	)
 
-	It("is named where the path is bad too", func() {
+	It("is named even if the path is bad", func() {
 		have := state(host("any", []string{"*"}, answering("r", prefixed("/"))))
 		a, err := explain.Explain(have, explain.Request{Method: "GET", Target: "/a/%2e%2e;/b", Headers: []explain.Header{{Name: "Host", Value: "a.test:80:81"}}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Message).To(Equal(`the Host "a.test:80:81" is not a single host name or address, optionally with a port`))
 	})
 
-	DescribeTable("is refused when it is not one host",
+	DescribeTable("is refused unless it is a single host",
 		func(headers ...string) {
 			have := state(host("any", []string{"*"}, answering("r", prefixed("/"))))
 			r := explain.Request{Method: "GET", Target: "/"}
@@ -76,17 +76,17 @@ var _ = Describe("The host", func() {
 		Entry("two trailing dots", "shop.test.."),
 		Entry("a leading dot", ".a.test"),
 		Entry("two ports", "shop.test:80:81"),
-		Entry("an escape", "shop%2etest"),
-		Entry("nothing", ""),
+		Entry("a percent sign", "shop%2etest"),
+		Entry("empty", ""),
 	)
 
-	It("loses its trailing dot on the way to the upstream", func() {
+	It("is forwarded to the upstream without its trailing dot", func() {
 		a := ask(state(host("shop", []string{"shop.test"}, answering("r", prefixed("/")))), "http://shop.test.:8080/")
 		Expect(a.Request.Host).To(Equal("shop.test:8080"))
 		Expect(a.Steps).To(ContainElement(explain.Step{Code: "host", Message: `host "shop.test.:8080" is read as "shop.test:8080"`}))
 	})
 
-	It("is looked for in one service only", func() {
+	It("is looked up in one service only", func() {
 		a := ask(state(host("any", []string{"*"}, answering("rest", prefixed("/"))), host("shop", []string{"shop.test"}, answering("cart", prefixed("/cart")))),
 			"http://shop.test/")
 		Expect(a.Code).To(Equal(explain.NoRoute))
@@ -103,7 +103,7 @@ var _ = Describe("The host", func() {
 })
 
 var _ = Describe("The path", func() {
-	DescribeTable("is made plain",
+	DescribeTable("is normalized",
 		func(asked, seen string) {
 			Expect(ask(state(), "http://h"+asked).Request.Path).To(Equal(seen))
 		},
@@ -112,19 +112,19 @@ var _ = Describe("The path", func() {
 		Entry("dots with parameters", "/a/..;x=1/c", "/c"),
 		Entry("above the root", "/../..", "/"),
 		Entry("a dot segment at the end", "/a/.", "/a/"),
-		Entry("no dot segment", "/a/.../.b", "/a/.../.b"),
+		Entry("dots that are not a segment", "/a/.../.b", "/a/.../.b"),
 		Entry("slashes", "//a///b//", "/a/b/"),
-		Entry("nothing but slashes", "///", "//"),
+		Entry("only slashes", "///", "//"),
 		Entry("backslash", `/a\b`, "/a/b"),
 		Entry("needless escapes", "/%41%7e%2d", "/A~-"),
 		Entry("needed escapes", "/%20%3f%C3", "/%20%3f%C3"),
 		Entry("what must be escaped", "/{\"<>^`|}", "/%7B%22%3C%3E%5E%60%7C%7D"),
-		Entry("no escape", "/%zz%", "/%zz%"),
-		Entry("no escape that a decoded one would complete", "/%%34%31", "/%2541"),
-		Entry("the query stays", "/a?b=/../c//d", "/a"),
+		Entry("an invalid escape", "/%zz%", "/%zz%"),
+		Entry("an escape that decoding must not complete", "/%%34%31", "/%2541"),
+		Entry("the query is kept", "/a?b=/../c//d", "/a"),
 	)
 
-	DescribeTable("is not looked for a route",
+	DescribeTable("is refused before a route is looked up",
 		func(asked, code string, status int, location string) {
 			a := ask(state(host("any", []string{"*"}, answering("rest", prefixed("/")))), "http://h"+asked)
 			Expect(a.Code).To(Equal(code))
@@ -134,13 +134,13 @@ var _ = Describe("The path", func() {
 		},
 		Entry("escaped slash", "/a%2Fb?c=%2F", explain.Redirected, 307, "/a/b?c=%2F"),
 		Entry("escaped backslash", "/a%5cb/../c", explain.Redirected, 307, "/a/c"),
-		Entry("fragment", "/a#b", explain.BadRequest, 400, ""),
-		Entry("NUL", "/a%00", explain.BadRequest, 400, ""),
-		Entry("dot segment with parameters that was escaped", "/a/%2e%2e;b/c", explain.BadRequest, 400, ""),
+		Entry("a fragment", "/a#b", explain.BadRequest, 400, ""),
+		Entry("a NUL", "/a%00", explain.BadRequest, 400, ""),
+		Entry("a dot segment with parameters that was escaped", "/a/%2e%2e;b/c", explain.BadRequest, 400, ""),
 		Entry("one dot with parameters", "/a/%2E;", explain.BadRequest, 400, ""),
 	)
 
-	It("is treated as the listener says", func() {
+	It("is treated as the listener is configured", func() {
 		as := func(action hcmv3.HttpConnectionManager_PathWithEscapedSlashesAction) explain.Answer {
 			return ask(stateWith(func(l *hcmv3.HttpConnectionManager) { l.PathWithEscapedSlashesAction = action }), "http://h/a%2Fb")
 		}
@@ -171,19 +171,19 @@ var _ = Describe("A condition", func() {
 			Expect(a.Routes[0].Checks[1]).To(Equal(explain.Check{Code: "header", Holds: holds, Message: message}))
 		},
 		Entry("one of several values is enough", header("x-a", exactly("2"), false), true, `header x-a is "1" and "2"; it must be "2"`, "x-a: 1", "X-A: 2"),
-		Entry("they are not joined", header("x-a", exactly("1,2"), false), false, `header x-a is "1" and "2"; it must be "1,2"`, "x-a: 1", "x-a: 2"),
-		Entry("but those of accept are", header("accept", exactly("1,2"), false), true, `header accept is "1,2"; it must be "1,2"`, "accept: 1", "accept: 2"),
-		Entry("turned round it holds for none", header("x-a", exactly("2"), true), false, `header x-a is "1" and "2"; it must be present and not be "2"`, "x-a: 1", "x-a: 2"),
-		Entry("turned round, and absent", header("x-a", exactly("2"), true), false, `header x-a is missing; it must be present and not be "2"`),
-		Entry("an expression sees bytes", header("x-a", regex(".."), false), true, `header x-a is "é"; it must be a match of ".." as a whole`, "x-a: é"),
+		Entry("several values are not joined", header("x-a", exactly("1,2"), false), false, `header x-a is "1" and "2"; it must be "1,2"`, "x-a: 1", "x-a: 2"),
+		Entry("values of accept are joined", header("accept", exactly("1,2"), false), true, `header accept is "1,2"; it must be "1,2"`, "accept: 1", "accept: 2"),
+		Entry("an inverted condition must hold for none of them", header("x-a", exactly("2"), true), false, `header x-a is "1" and "2"; it must be present and not be "2"`, "x-a: 1", "x-a: 2"),
+		Entry("an inverted condition does not hold for an absent header", header("x-a", exactly("2"), true), false, `header x-a is missing; it must be present and not be "2"`),
+		Entry("an expression matches bytes", header("x-a", regex(".."), false), true, `header x-a is "é"; it must be a match of ".." as a whole`, "x-a: é"),
 		Entry("Envoy sets x-forwarded-proto", header("x-forwarded-proto", exactly("http"), false), true,
 			`header x-forwarded-proto is "http"; it must be "http"`, "x-forwarded-proto: https"),
-		Entry("and takes x-envoy-internal", header("x-envoy-internal", exactly("true"), false), false,
+		Entry("Envoy removes x-envoy-internal", header("x-envoy-internal", exactly("true"), false), false,
 			`header x-envoy-internal is missing; it must be "true"`, "x-envoy-internal: true"),
-		Entry("TE is taken", header("te", exactly("gzip"), false), false, `header te is missing; it must be "gzip"`, "te: gzip"),
-		Entry("but for trailers", header("te", exactly("trailers"), false), true, `header te is "trailers"; it must be "trailers"`, "te: gzip, trailers"),
-		Entry("and when it is empty", header("te", exactly(""), false), true, `header te is ""; it must be ""`, "te:"),
-		Entry("and with an upgrade", header("te", exactly("gzip"), false), true, `header te is "gzip"; it must be "gzip"`, "te: gzip", "Connection: Upgrade", "Upgrade: websocket"),
+		Entry("Envoy removes TE", header("te", exactly("gzip"), false), false, `header te is missing; it must be "gzip"`, "te: gzip"),
+		Entry("Envoy keeps trailers in TE", header("te", exactly("trailers"), false), true, `header te is "trailers"; it must be "trailers"`, "te: gzip, trailers"),
+		Entry("Envoy keeps an empty TE", header("te", exactly(""), false), true, `header te is ""; it must be ""`, "te:"),
+		Entry("Envoy keeps TE with an upgrade", header("te", exactly("gzip"), false), true, `header te is "gzip"; it must be "gzip"`, "te: gzip", "Connection: Upgrade", "Upgrade: websocket"),
 		Entry("Host is :authority", header("host", exactly("shop:80"), false), true, `header host is "shop:80"; it must be "shop:80"`, "Host: shop:80"),
 	)
 
@@ -200,15 +200,15 @@ var _ = Describe("A condition", func() {
 			Expect(a.Routes[0].Matches).To(Equal(holds))
 		},
 		Entry("a prefix", prefixed("/shop"), "/shopping", true),
-		Entry("a prefix in another case", prefixed("/shop"), "/Shop", false),
-		Entry("a prefix in any case", fold(prefixed("/shop")), "/SHOPPING", true),
+		Entry("a prefix in another letter case", prefixed("/shop"), "/Shop", false),
+		Entry("a prefix that ignores letter case", fold(prefixed("/shop")), "/SHOPPING", true),
 		Entry("a segment", segment("/shop"), "/shop", true),
 		Entry("below a segment", segment("/shop"), "/shop/a", true),
-		Entry("what begins like a segment", segment("/shop"), "/shopping", false),
-		Entry("a segment in any case", fold(segment("/shop")), "/Shop/a", true),
+		Entry("a path that only begins like the segment", segment("/shop"), "/shopping", false),
+		Entry("a segment that ignores letter case", fold(segment("/shop")), "/Shop/a", true),
 	)
 
-	It("on the query takes the first value, undecoded", func() {
+	It("on the query uses the first value, undecoded", func() {
 		m := prefixed("/")
 		m.QueryParameters = []*routev3.QueryParameterMatcher{{
 			Name: "v", QueryParameterMatchSpecifier: &routev3.QueryParameterMatcher_StringMatch{StringMatch: exactly("1")},
@@ -219,7 +219,7 @@ var _ = Describe("A condition", func() {
 		}
 	})
 
-	It("that is not known is an error", func() {
+	It("of an unknown kind is an error", func() {
 		m := prefixed("/")
 		m.Headers = []*routev3.HeaderMatcher{{Name: "x-a"}}
 		r, _ := explain.NewRequest("", "http://h/", nil)
@@ -262,7 +262,7 @@ var _ = Describe("A request that is forwarded", func() {
 		return &action{RegexRewrite: &matcherv3.RegexMatchAndSubstitute{Pattern: &matcherv3.RegexMatcher{Regex: regex}, Substitution: to}}
 	}
 
-	It("is told with its upstreams and names", func() {
+	It("is explained with its upstreams and names", func() {
 		a := ask(forwarding(&action{
 			Timeout: durationpb.New(0), IdleTimeout: durationpb.New(90 * time.Second),
 			RetryPolicy: &routev3.RetryPolicy{RetryOn: "connect-failure,reset", NumRetries: wrapperspb.UInt32(2), PerTryTimeout: durationpb.New(time.Second)},
@@ -284,12 +284,12 @@ var _ = Describe("A request that is forwarded", func() {
 		Expect(a.Filters).To(Equal([]explain.Filter{{Name: "envoy.filters.http.router", Message: "forwards the request, or answers as the route says"}}))
 	})
 
-	It("names the upstream, also where another one is out of rotation", func() {
+	It("names the upstream, even if another one is out of rotation", func() {
 		Expect(ask(forwarding(&action{}, cart, two[0]), "http://h/cart").Forward.Clusters[0].Endpoints).To(Equal(
 			[]explain.Endpoint{{Upstream: "blue", Address: "10.0.0.1", Port: 80, Weight: 300, Percent: 100}}))
 	})
 
-	It("gets 503 where the Envoy has no such cluster", func() {
+	It("gets 503 if the Envoy has no such cluster", func() {
 		have := forwarding(&action{}, cart, two...)
 		have.Clusters = nil
 		a := ask(have, "http://h/cart")
@@ -306,10 +306,10 @@ var _ = Describe("A request that is forwarded", func() {
 		Entry("segment", &action{PrefixRewrite: "/v2"}, &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_PathSeparatedPrefix{PathSeparatedPrefix: "/cart"}}, "/cart/a", "/v2/a"),
 		Entry("exact", &action{PrefixRewrite: "/v2"}, &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: "/cart"}}, "/cart?b", "/v2?b"),
 		Entry("expression", expression("/([a-z]+)", `/<\1\0>\\`), cart, "/cart/a?/b", `/<cart/cart>\/<a/a>\?/b`),
-		Entry("to nothing", expression(".*", ""), cart, "/cart?b", "/cart?b"),
+		Entry("not to an empty path", expression(".*", ""), cart, "/cart?b", "/cart?b"),
 	)
 
-	It("may not upgrade where the route says so", func() {
+	It("may not upgrade if the route forbids it", func() {
 		upgrade := []string{"Connection: Upgrade", "Upgrade: websocket"}
 		Expect(ask(forwarding(&action{}, cart, two...), "http://h/cart", upgrade...).Code).To(Equal(explain.Forwarded))
 		a := ask(forwarding(&action{
@@ -319,7 +319,7 @@ var _ = Describe("A request that is forwarded", func() {
 		Expect(a.Status).To(Equal(403))
 	})
 
-	It("may not upgrade to nothing", func() {
+	It("may not upgrade with an empty Upgrade header", func() {
 		a := ask(forwarding(&action{}, cart, two...), "http://h/cart", "Connection: Upgrade", "Upgrade:")
 		Expect(a.Code).To(Equal(explain.NoUpgrade))
 		Expect(a.Status).To(Equal(403))
@@ -331,7 +331,7 @@ var _ = Describe("The gateway's own answer", func() {
 		return state(host("shop", []string{"shop.test"}, answering("r", prefixed("/a"))))
 	}
 
-	It("is a grpc-status for a gRPC client whose odd Host is for the proxy alone, and so missing", func() {
+	It("is a grpc-status for a gRPC client whose odd Host is a hop-by-hop header, and so missing", func() {
 		a := ask(have(), "http://gateway/", "Host: {shop}.test", "Connection: host", "content-type: application/grpc")
 		Expect(a.Code).To(Equal(explain.BadRequest))
 		Expect(a.Status).To(Equal(200))
@@ -345,7 +345,7 @@ var _ = Describe("The gateway's own answer", func() {
 		Expect(a.GRPCStatus).To(Equal(12))
 	})
 
-	It("refuses what no route is looked for", func() {
+	It("refuses what Envoy rejects before it looks up a route", func() {
 		for _, line := range []string{"x_a: 1", "x a: 1", "Host: a b"} {
 			r := explain.Request{Method: "GET", Target: "/", Headers: []explain.Header{{Name: "Host", Value: "shop.test"}}}
 			name, value, _ := strings.Cut(line, ": ")
@@ -365,7 +365,7 @@ var _ = Describe("The gateway's own answer", func() {
 		}
 	})
 
-	It("cannot come where nothing listens", func() {
+	It("is impossible without a listener", func() {
 		Expect(ask(have(), "http://shop.test/").Code).To(Equal(explain.NoRoute))
 		a := ask(have(), "https://other.test/")
 		Expect(a.Code).To(Equal(explain.NoListener))

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-var _ = Describe("A server that is asked about requests", func() {
+var _ = Describe("An external server", func() {
 	// filters returns the filters that a POST to /a passes, by name.
 	filters := func(h ir.Host, r ir.Route) map[string]string {
 		GinkgoHelper()
@@ -32,7 +32,7 @@ var _ = Describe("A server that is asked about requests", func() {
 	}
 	const authz = "envoy.filters.http.ext_authz"
 
-	It("is named, with what it is asked for and what becomes of the request while it is away", func() {
+	It("is named, with the call it gets and what happens to the request while it is unavailable", func() {
 		Expect(filters(ir.Host{ExtAuthz: &ir.ExtAuthz{Cluster: "auth", PathPrefix: "/authz", UpstreamHeaders: []string{"x-role", "x-user"}, Timeout: time.Second}}, ir.Route{})).To(Equal(map[string]string{
 			authz: "calls cluster auth for POST /authz/a, for at most 1s, and returns its answer unless it allows the request; 503 if it is unavailable",
 			"envoy.filters.http.header_mutation/in/authz": "removes headers that only the authorization server may set: x-role, x-user",

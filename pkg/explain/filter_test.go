@@ -15,7 +15,7 @@ import (
 )
 
 var _ = Describe("HTTP filters", func() {
-	It("are known, all that a proxy may have", func() {
+	It("are known, for every type that a proxy can have", func() {
 		Expect(translate.HTTPFilters()).To(HaveEach(Satisfy(explain.IsKnown)))
 	})
 
@@ -53,14 +53,14 @@ var _ = Describe("HTTP filters", func() {
 	const unknown = "explain does not know the filter envoy.filters.http.tap, so "
 	on, off := &luav3.LuaPerRoute{Override: &luav3.LuaPerRoute_Name{Name: "x"}}, &routev3.FilterConfig{Disabled: true}
 
-	It("run scripts, of which nobody knows what they do", func() {
+	It("run scripts, whose effect is not known", func() {
 		a := ask(with(scripts, false, true, on, nil), "http://shop.test/a")
 		Expect(a.UnknownFilters).To(Equal([]string{scripts}))
 		Expect(a.Filters).To(ContainElement(explain.Filter{Name: scripts, Message: "is set by the service, and explain does not know what it does"}))
 		Expect(ask(with(scripts, false, true, nil, nil), "http://shop.test/a").UnknownFilters).To(BeEmpty())
 	})
 
-	DescribeTable("that are not known make the answer say so", func(there, disabled bool, ofHost, ofRoute proto.Message) {
+	DescribeTable("of unknown types make the answer uncertain, and it says so", func(there, disabled bool, ofHost, ofRoute proto.Message) {
 		a := ask(with(strange, there, disabled, ofHost, ofRoute), "http://shop.test/a")
 		Expect(a.UnknownFilters).To(Equal([]string{strange}))
 		Expect(a.Message).To(HaveSuffix("; " + unknown + "it may be different"))
@@ -76,19 +76,19 @@ var _ = Describe("HTTP filters", func() {
 		Entry("set by both", false, false, on, on),
 	)
 
-	It("that are not known stand in the list of filters", func() {
+	It("of unknown types appear in the list of filters", func() {
 		Expect(ask(with(strange, true, false, nil, on), "http://shop.test/a").Filters).To(ContainElement(explain.Filter{
 			Name: strange, Message: "is set by the route, and explain does not know what it does",
 		}))
 	})
 
-	It("are passed also where no route or host is found", func() {
+	It("are also run if no route or host is found", func() {
 		Expect(ask(with(strange, true, false, nil, nil), "http://shop.test/b").UnknownFilters).To(Equal([]string{strange}))
 		Expect(ask(with(strange, true, false, nil, nil), "http://other.test/").UnknownFilters).To(Equal([]string{strange}))
 		Expect(ask(with(strange, true, true, nil, on), "http://shop.test/b").UnknownFilters).To(BeEmpty())
 	})
 
-	DescribeTable("that are not known and off change nothing", func(disabled bool, ofHost, ofRoute proto.Message) {
+	DescribeTable("of unknown types change nothing if they are off", func(disabled bool, ofHost, ofRoute proto.Message) {
 		a := ask(with(strange, true, disabled, ofHost, ofRoute), "http://shop.test/a")
 		Expect(a.UnknownFilters).To(BeEmpty())
 		Expect(a.Message).NotTo(ContainSubstring(strange))

@@ -27,7 +27,7 @@ var _ = Describe("gRPC", func() {
 	}
 	const web, json = "envoy.filters.http.grpc_web", "envoy.filters.http.grpc_json_transcoder"
 
-	DescribeTable("from gRPC-Web is told", func(kind, want string) {
+	DescribeTable("from gRPC-Web is recognized", func(kind, want string) {
 		Expect(said(to(ir.Route{GRPCWeb: true}, "POST", "/", "Content-Type: "+kind), web)).To(Equal(want))
 		Expect(said(to(ir.Route{}, "POST", "/", "Content-Type: "+kind), web)).To(BeEmpty())
 	},
@@ -50,10 +50,10 @@ var _ = Describe("gRPC", func() {
 		Entry("for a path of a rule", books, "/shop/books/1?delay_ms=1", "/shop.Books/GetBook", "converts the request to the call /shop.Books/GetBook, and the answer to JSON"),
 		Entry("not for gRPC", books, "/shop/books/1", "/shop/books/1", "leaves the request as it is: it is gRPC, or no http rule matches it", "Content-Type: application/grpc+proto"),
 		Entry("not for gRPC-Web", books, "/shop/books/1", "/shop/books/1", "leaves the request as it is: it is gRPC, or no http rule matches it", "Content-Type: application/grpc-web"),
-		Entry("not for another path that passes", passing, "/other?a=b", "/other?a=b", "leaves the request as it is: it is gRPC, or no http rule matches it"),
+		Entry("not for another path that is passed on", passing, "/other?a=b", "/other?a=b", "leaves the request as it is: it is gRPC, or no http rule matches it"),
 	)
 
-	It("from JSON is a POST for what comes behind", func() {
+	It("from JSON is a POST for the filters behind it", func() {
 		a := to(ir.Route{GRPCJSON: &books}, "GET", "/shop/books/1")
 		Expect(a.Request.Method).To(Equal("GET"))
 		Expect(a.Request.Path).To(Equal("/shop/books/1"))
@@ -66,8 +66,8 @@ var _ = Describe("gRPC", func() {
 		Expect(a.Body).To(Equal(body))
 		Expect(a.Message).To(Equal("an http_filter_grpcjson converts the request to no call: " + message))
 	},
-		Entry("where no rule has the path", books, "/other", 404, "Could not resolve /other to a method.", "no http rule has GET /other"),
-		Entry("where a parameter is no field", books, "/shop/books/1?x=1", 400, "", "query parameter x is no field of shop.Query"),
-		Entry("where a parameter is no field and other paths pass", passing, "/shop/books/1?x=1", 400, "", "query parameter x is no field of shop.Query"),
+		Entry("if no rule has the path", books, "/other", 404, "Could not resolve /other to a method.", "no http rule has GET /other"),
+		Entry("if a parameter is not a field", books, "/shop/books/1?x=1", 400, "", "query parameter x is no field of shop.Query"),
+		Entry("if a parameter is not a field and other paths are passed on", passing, "/shop/books/1?x=1", 400, "", "query parameter x is no field of shop.Query"),
 	)
 })

@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("The filter that changes headers", func() {
-	It("says what it changes, of the service and of the route", func() {
+	It("reports what it changes, for the service and for the route", func() {
 		vh := must(translate.VirtualHost(&ir.Host{Name: "shop", Domain: "*", Headers: &ir.Headers{
 			Request:  []ir.HeaderChange{{Action: ir.HeaderRemove, Name: "x-debug"}, {Action: ir.HeaderSet, Name: "x-team", Value: "shop"}},
 			Response: []ir.HeaderChange{{Action: ir.HeaderRemove, Name: "x-powered-by"}},

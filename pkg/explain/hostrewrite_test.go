@@ -30,7 +30,7 @@ func endpointOf(name string) *ir.Cluster {
 
 // test/policies shows that Envoy does the same.
 var _ = Describe("A rewrite of the host", func() {
-	It("sees the headers as the service and the route change them", func() {
+	It("uses the headers as the service and the route changed them", func() {
 		blue := endpointOf("blue")
 		r := &ir.Route{Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: blue, Share: 1}}, HostRewrite: &ir.HostRewrite{Header: "x-tenant"}}}
 		host := &ir.Host{}

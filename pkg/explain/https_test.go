@@ -82,7 +82,7 @@ func stepsOf(a explain.Answer, code string) (list []string) {
 var _ = Describe("An https URL", func() {
 	names := func(names ...string) testkit.CertificateOptions { return testkit.CertificateOptions{Names: names} }
 
-	It("says which certificate answers, and how the connection is made", func() {
+	It("is explained with the certificate that answers, and how the connection is made", func() {
 		w := newWorld()
 		w.issue("shop-2026", testkit.CertificateOptions{Names: []string{"shop.test", "www.shop.test"}, NotAfter: time.Date(2099, 1, 2, 3, 4, 5, 0, time.UTC)})
 		w.serve("shop", "shop.test", nil, "shop-2026")
@@ -105,7 +105,7 @@ var _ = Describe("An https URL", func() {
 		}))
 	})
 
-	It("says why another certificate does not answer", func() {
+	It("is explained with the reason why another certificate does not answer", func() {
 		w := newWorld()
 		w.issue("all", names("*.shop.test", "a.shop.test"))
 		w.issue("wide", names("*.shop.test"))
@@ -135,7 +135,7 @@ var _ = Describe("An https URL", func() {
 		Expect(stepsOf(a, "tls")[0]).To(HavePrefix("the client connects for an address, which is no host name (no SNI), with"))
 	})
 
-	It("fails where there is no certificate, and says what to do", func() {
+	It("fails without a certificate, with advice", func() {
 		w := newWorld()
 		w.issue("shop", names("shop.test"))
 		w.serve("shop", "shop.test", nil, "shop")
@@ -153,7 +153,7 @@ var _ = Describe("An https URL", func() {
 			"a client that connects to an address gets the certificate of a service whose fqdn is * or that address: attach a secret to such a service"))
 	})
 
-	It("is closed for a name that is none", func() {
+	It("is refused for an invalid name", func() {
 		w := newWorld()
 		w.issue("all", names("*.test"))
 		w.serve("all", "*", nil, "all")
@@ -162,7 +162,7 @@ var _ = Describe("An https URL", func() {
 		Expect(a.Message).To(Equal(`"a!b.test" is not a host name, so the connection is closed in the handshake`))
 	})
 
-	It("meets the filter chain with the name, or with the longest wildcard for it", func() {
+	It("uses the filter chain with the name, or with the longest wildcard for it", func() {
 		w := newWorld()
 		w.issue("all", names("*.a.test", "*.test"))
 		w.objects = append(w.objects, &model.Secret{Name: "one", Cert: w.authority.PEM}, &model.Secret{Name: "two", Cert: w.authority.PEM})
@@ -181,7 +181,7 @@ var _ = Describe("An https URL", func() {
 		}
 	})
 
-	It("serves nothing but what verifies clients where the client was verified", func() {
+	It("reaches only services that verify clients if the client was verified", func() {
 		w := newWorld()
 		w.issue("all", names("*.test"))
 		w.objects = append(w.objects, &model.Secret{Name: "one", Cert: w.authority.PEM})
@@ -194,7 +194,7 @@ var _ = Describe("An https URL", func() {
 		Expect(ask(w.state(), "https://y.test/").Code).To(Equal(explain.DirectResponse))
 	})
 
-	DescribeTable("is answered with 421 for a Host that is another one", func(url, host string, refused bool) {
+	DescribeTable("is answered with 421 for a different Host", func(url, host string, refused bool) {
 		w := newWorld()
 		w.issue("all", names("*.test"))
 		w.serve("all", "*", nil, "all")
@@ -210,15 +210,15 @@ var _ = Describe("An https URL", func() {
 	},
 		Entry("the same", "https://a.test/", "a.test", false),
 		Entry("the same with a port, a dot and in upper case", "https://a.test/", "A.TEST.:8443", false),
-		Entry("another", "https://a.test/", "b.test", true),
-		Entry("one that begins alike", "https://a.test/", "a.test.b.test", true),
+		Entry("different", "https://a.test/", "b.test", true),
+		Entry("a different name with the same beginning", "https://a.test/", "a.test.b.test", true),
 		Entry("an address", "https://a.test/", "127.0.0.1", true),
-		Entry("an address of a client that names no host", "https://127.0.0.1/", "127.0.0.1:8443", false),
+		Entry("an address, from a client that sends no server name", "https://127.0.0.1/", "127.0.0.1:8443", false),
 		Entry("an address in IPv6", "https://[::1]/", "[::1]", false),
-		Entry("a name of a client that names none", "https://127.0.0.1/", "a.test", true),
+		Entry("a name, from a client that sends no server name", "https://127.0.0.1/", "a.test", true),
 	)
 
-	It("says in words for whom the connection was made", func() {
+	It("is explained with whom the connection was made for", func() {
 		w := newWorld()
 		w.issue("all", names("*.test"))
 		w.serve("all", "*", nil, "all")
@@ -227,7 +227,7 @@ var _ = Describe("An https URL", func() {
 		Expect(ask(w.state(), "https://[::1]/", "Host: b.test").Message).To(HavePrefix("the connection was made for no host name, so"))
 	})
 
-	It("asks for the client's certificate", func() {
+	It("requires the client's certificate", func() {
 		w := newWorld()
 		w.issue("bank", names("bank.test"))
 		w.objects = append(w.objects, &model.Secret{Name: "clients", Cert: w.authority.PEM})
@@ -246,7 +246,7 @@ var _ = Describe("An https URL", func() {
 			"and the client has shown no certificate: ask for https://bank.test"))
 	})
 
-	It("has a certificate for each type of key", func() {
+	It("has a certificate for each key type", func() {
 		w := newWorld()
 		w.issue("ec", names("shop.test"))
 		w.issue("rsa", testkit.CertificateOptions{Names: []string{"shop.test"}, RSA: true})
@@ -259,7 +259,7 @@ var _ = Describe("An https URL", func() {
 		}))
 	})
 
-	It("says what the browser is told", func() {
+	It("is explained with what the browser receives", func() {
 		w := newWorld()
 		w.issue("shop", names("shop.test"))
 		w.serve("shop", "shop.test", func(s *model.Service) { s.HSTSSeconds = 600 }, "shop")
@@ -276,7 +276,7 @@ var _ = Describe("An https URL", func() {
 	})
 })
 
-var _ = Describe("Plain HTTP to a service of HTTPS", func() {
+var _ = Describe("Plain HTTP to a service with HTTPS", func() {
 	have := func(https string) explain.State {
 		GinkgoHelper()
 		w := newWorld()
@@ -285,7 +285,7 @@ var _ = Describe("Plain HTTP to a service of HTTPS", func() {
 		return w.state()
 	}
 
-	It("is sent to https, and told by which field", func() {
+	It("is redirected to https, and the field that causes it is named", func() {
 		a := ask(have("redirect"), "http://shop.test/a/../cart?b=c")
 		Expect(a.Code).To(Equal(explain.Redirected))
 		Expect(a.Status).To(Equal(301))
@@ -294,7 +294,7 @@ var _ = Describe("Plain HTTP to a service of HTTPS", func() {
 		Expect(ask(have("redirect"), "https://shop.test/").Code).To(Equal(explain.DirectResponse))
 	})
 
-	DescribeTable("is sent to", func(method, url, location string, status int) {
+	DescribeTable("is redirected to", func(method, url, location string, status int) {
 		r, errs := explain.NewRequest(method, url, nil)
 		Expect(errs).To(BeEmpty())
 		a := must(explain.Explain(have("redirect"), r))
@@ -302,9 +302,9 @@ var _ = Describe("Plain HTTP to a service of HTTPS", func() {
 		Expect(a.Status).To(Equal(status))
 	},
 		Entry("the usual port", "POST", "http://shop.test/", "https://shop.test/", 308),
-		Entry("our port", "GET", "http://shop.test:8080/", "https://shop.test:8443/", 301),
-		Entry("our port with a body", "PUT", "http://shop.test:8080/", "https://shop.test:8443/", 308),
-		Entry("the usual port, named", "HEAD", "http://shop.test:80/", "https://shop.test/", 301),
+		Entry("the configured port", "GET", "http://shop.test:8080/", "https://shop.test:8443/", 301),
+		Entry("the configured port, with a body", "PUT", "http://shop.test:8080/", "https://shop.test:8443/", 308),
+		Entry("the usual port, explicitly", "HEAD", "http://shop.test:80/", "https://shop.test/", 301),
 	)
 
 	It("is refused", func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-var _ = Describe("The filter that looks at the client's address", func() {
+var _ = Describe("The filter that checks the client's address", func() {
 	ranges := func(texts ...string) (list []netip.Prefix) {
 		for _, t := range texts {
 			list = append(list, netip.MustParsePrefix(t))
@@ -36,7 +36,7 @@ var _ = Describe("The filter that looks at the client's address", func() {
 		Allow: [][]netip.Prefix{ranges("192.0.2.0/24", "2001:db8::/32"), ranges("192.0.2.0/25", "2001:db8::/32")}, Deny: ranges("192.0.2.7/32"),
 	}
 
-	DescribeTable("says which range decides", func(client, refused, why string) {
+	DescribeTable("reports which range decides", func(client, refused, why string) {
 		a := from(client, lists, nil)
 		if refused == "" {
 			Expect(a.Code).To(Equal("direct_response"))
@@ -50,19 +50,19 @@ var _ = Describe("The filter that looks at the client's address", func() {
 	},
 		Entry(nil, "192.0.2.8", "", "is in 192.0.2.0/25"),
 		Entry(nil, "2001:db8::1", "", "is in 2001:db8::/32"),
-		Entry("inside of IPv6", "::ffff:192.0.2.8", "", "is in ::ffff:192.0.2.0/121"),
+		Entry("IPv4 in IPv6", "::ffff:192.0.2.8", "", "is in ::ffff:192.0.2.0/121"),
 		Entry("denied", "192.0.2.7", "no", "is in 192.0.2.7/32"),
-		Entry("denied inside of IPv6", "::ffff:192.0.2.7", "no", "is in ::ffff:192.0.2.7/128"),
+		Entry("denied IPv4 in IPv6", "::ffff:192.0.2.7", "no", "is in ::ffff:192.0.2.7/128"),
 		Entry("in one list of two", "192.0.2.200", "no", "is in none of the ranges"),
 		Entry("in none", "198.51.100.1", "no", "is in none of the ranges"),
 	)
 
-	It("takes what the route says for all", func() {
+	It("prefers the route's configuration", func() {
 		Expect(from("192.0.2.7", lists, &ir.IPAccess{Deny: ranges("198.51.100.0/24")}).Code).To(Equal("direct_response"))
 		Expect(from("198.51.100.1", nil, &ir.IPAccess{Deny: ranges("198.51.100.0/24")}).Code).To(Equal("address_refused"))
 	})
 
-	It("lets nobody in with a list that is empty", func() {
+	It("allows nobody if the list is empty", func() {
 		Expect(from("192.0.2.7", &ir.IPAccess{Allow: [][]netip.Prefix{{}}, Deny: ranges("198.51.100.0/24")}, nil).Code).To(Equal("address_refused"))
 	})
 })

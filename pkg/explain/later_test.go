@@ -10,8 +10,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
 )
 
-var _ = Describe("The routes behind the chosen one", func() {
-	It("are listed with what would become of them", func() {
+var _ = Describe("The routes after the selected one", func() {
+	It("are listed with what would happen to them", func() {
 		a := ask(state(host("shop", []string{"*"},
 			answering("api", prefixed("/api")), answering("cart", prefixed("/cart")),
 			answering("news", prefixed("/news")), answering("rest", prefixed("/")))), "http://h/cart")
@@ -29,7 +29,7 @@ var _ = Describe("The routes behind the chosen one", func() {
 		Expect(a.MoreRoutes).To(BeZero())
 	})
 
-	It("are bounded, and those that would match have room first", func() {
+	It("are limited, and routes that would match come first", func() {
 		routes := []*routev3.Route{answering("chosen", prefixed("/"))}
 		for i := range 30 {
 			routes = append(routes, answering(fmt.Sprint("other", i), prefixed("/other")))
@@ -52,7 +52,7 @@ var _ = Describe("The routes behind the chosen one", func() {
 		Expect(a.MoreRoutes).To(Equal(41))
 	})
 
-	It("are none where no route was chosen", func() {
+	It("are not listed if no route was selected", func() {
 		a := ask(state(host("shop", []string{"*"}, answering("cart", prefixed("/cart")))), "http://h/")
 		Expect(a.Later).To(BeEmpty())
 	})
@@ -74,7 +74,7 @@ var _ = Describe("A listener that Envoy refused", func() {
 		Expect(a.Envoy).To(Equal(explain.Names{}))
 	})
 
-	DescribeTable("leaves an older one open",
+	DescribeTable("leaves an older one in use",
 		func(open, step string) {
 			a := refused(open)
 			Expect(a.Code).To(Equal(explain.DirectResponse))

@@ -44,7 +44,7 @@ var _ = Describe("A login", func() {
 		return ""
 	}
 
-	It("sends browsers away, and says what else it does", func() {
+	It("sends browsers to the provider, and reports what else it does", func() {
 		a := ask(have(), "http://shop.test/deep?a=1")
 		Expect(a.Code).To(Equal(explain.LoginRequired))
 		Expect(a.Status).To(Equal(302))
@@ -58,7 +58,7 @@ var _ = Describe("A login", func() {
 		Expect(told(a, "envoy.filters.http.header_mutation/clean")).To(HavePrefix("removes the gateway's own 5 cookies of the login"))
 	})
 
-	DescribeTable("returns to a Host with a port, if there is such a port", func(port, code string, status int) {
+	DescribeTable("returns to a Host with a port, if the port is valid", func(port, code string, status int) {
 		a, err := explain.Explain(have(), explain.Request{Method: "GET", Target: "/", Headers: []explain.Header{{Name: "Host", Value: "shop.test" + port}}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Code).To(Equal(code))
@@ -66,11 +66,11 @@ var _ = Describe("A login", func() {
 	},
 		Entry("the highest", ":65535", "login_required", 302),
 		Entry("with zeros", ":0080", "login_required", 302),
-		Entry("one too high", ":65536", "login_refused", 401),
-		Entry("none", ":", "login_refused", 401),
+		Entry("too high", ":65536", "login_refused", 401),
+		Entry("empty", ":", "login_refused", 401),
 	)
 
-	DescribeTable("is not for", func(target, header, code string, status int, message string) {
+	DescribeTable("is not required for", func(target, header, code string, status int, message string) {
 		a := ask(have(), "http://shop.test"+target, header)
 		Expect(a.Code).To(Equal(code))
 		Expect(a.Status).To(Equal(status))
@@ -78,15 +78,15 @@ var _ = Describe("A login", func() {
 		Expect(a.Message).NotTo(ContainSubstring("marker"))
 	},
 		Entry("programs", "/a", "sec-fetch-mode: cors", "login_refused", 401, `header sec-fetch-mode is "cors"`),
-		Entry("what Authorization is in, which Envoy removes", "/a", "authorization: Bearer marker", "login_required", 302, "the browser is sent to"),
+		Entry("requests with Authorization, which Envoy removes", "/a", "authorization: Bearer marker", "login_required", 302, "the browser is sent to"),
 		Entry("the callback", "/callback?code=marker&state=marker", "x-a: 1", "login_callback", 401, "/callback is the path to which the identity provider sends browsers back, for filter staff"),
-		Entry("the way out", "/logout", "x-a: 1", "signed_out", 302, "the identity provider (https://login.test/end), which signs out too"),
+		Entry("the sign-out path", "/logout", "x-a: 1", "signed_out", 302, "the identity provider (https://login.test/end), which signs out too"),
 		Entry("public routes", "/health", "x-a: 1", "direct_response", 503, "the route answers 503 by itself"),
-		Entry("who may have a session", "/a", "cookie: a=1; OauthHMAC-48ef6a1c=marker; OauthExpires-48ef6a1c=1", "direct_response", 503, "the route answers 503"),
-		Entry("who has cookies of another login", "/a", "cookie: OauthHMAC-00000000=marker; OauthExpires-00000000=1", "login_required", 302, "sent to"),
+		Entry("clients that may have a session", "/a", "cookie: a=1; OauthHMAC-48ef6a1c=marker; OauthExpires-48ef6a1c=1", "direct_response", 503, "the route answers 503"),
+		Entry("clients with cookies of another login", "/a", "cookie: OauthHMAC-00000000=marker; OauthExpires-00000000=1", "login_required", 302, "sent to"),
 	)
 
-	It("says that nobody but Envoy knows whether a session is valid, and where none is needed", func() {
+	It("is explained with the fact that only Envoy can check a session, and where no login is required", func() {
 		a := ask(have(), "http://shop.test/a", "cookie: OauthHMAC-48ef6a1c=marker; OauthExpires-48ef6a1c=1")
 		Expect(a.Steps).To(ContainElement(HaveField("Message", ContainSubstring("a session cookie of filter staff, whose validity only Envoy knows"))))
 		a = ask(have(), "http://shop.test/health")

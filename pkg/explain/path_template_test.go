@@ -25,7 +25,7 @@ var _ = Describe("A path template", func() {
 		return ask(have, "http://shop.test"+target)
 	}
 
-	It("takes the requests that it matches", func() {
+	It("matches requests", func() {
 		a := asked("/users/{id}", "", "/users/7?a=b")
 		Expect(a.Routes).To(Equal([]explain.Route{{Route: "root", Matches: true, Checks: []explain.Check{
 			{Code: "path_template", Holds: true, Message: `path "/users/7" matches the template "/users/{id}"`},
@@ -33,13 +33,13 @@ var _ = Describe("A path template", func() {
 		Expect(a.Forward.Path).To(Equal("/users/7?a=b"))
 	})
 
-	It("says why it takes no other", func() {
+	It("reports why it does not match", func() {
 		a := asked("/users/{id}", "", "/users/7/cart")
 		Expect(a.Code).To(Equal(explain.NoRoute))
 		Expect(a.Routes[0].Checks).To(Equal([]explain.Check{{Code: "path_template", Message: `path "/users/7/cart" does not match the template "/users/{id}"`}}))
 	})
 
-	It("gives its variables to the path that the upstream sees", func() {
+	It("passes its variables to the path that the upstream receives", func() {
 		Expect(asked("/users/{id}/{rest=**}", "/{rest}/of/{id}", "/users/{7}/a/b?c=d").Forward.Path).To(Equal("/a/b/of/%7B7%7D?c=d"))
 	})
 })

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-var _ = Describe("A rate limit by who asks", func() {
+var _ = Describe("A rate limit by identity", func() {
 	claim := ir.RateLimit{{Kind: ir.RateLimitClaim, Key: "claim", Name: "realm.user"}}
 	client := ir.RateLimit{{Kind: ir.RateLimitAPIClient, Key: "api_client"}}
 	tokens := &ir.Tokens{Check: &ir.TokenCheck{Name: "filter/api/1234", Issuer: "me", Header: "authorization", Prefix: "Bearer "}}
@@ -48,26 +48,26 @@ var _ = Describe("A rate limit by who asks", func() {
 	}
 	const nothingVerifies = "limits nothing: it counts by claims, which neither a http_filter_jwt nor a login verifies there"
 
-	DescribeTable("says", func(h ir.Host, r ir.Route, want string, headers ...string) {
+	DescribeTable("reports", func(h ir.Host, r ir.Route, want string, headers ...string) {
 		Expect(said(&h, &r, headers...)).To(Equal(want))
 	},
 		Entry("the claim of a token", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{claim}}, "checks 1 of 1 descriptors in domain 1/edge; claim=ann", token),
 		Entry("the claim of a token of the route", ir.Host{}, ir.Route{Tokens: tokens, RateLimits: []ir.RateLimit{claim}}, "checks 1 of 1 descriptors in domain 1/edge; claim=ann", token),
 		Entry("that a token has no such claim", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{claim}},
 			"checks 0 of 1 descriptors in domain 1/edge; is not sent: claim realm.user is not a string in the token", "Authorization: Bearer "+tokenSaying(map[string]any{"realm": map[string]any{"user": 7}})),
-		Entry("that nothing verifies claims", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{claim}}, nothingVerifies, key, token),
+		Entry("that nothing verifies claims on a public route", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{claim}}, nothingVerifies, key, token),
 		Entry("that nothing does on a public route", ir.Host{Tokens: tokens}, ir.Route{Public: true, RateLimits: []ir.RateLimit{claim}}, nothingVerifies, token),
-		Entry("whose key it is", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{client}}, "checks 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
-		Entry("whose key it is on a route", ir.Host{}, ir.Route{Keys: keys, RateLimits: []ir.RateLimit{client}}, "checks 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
-		Entry("that nothing asks for a key", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{client}},
+		Entry("the client of a key", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{client}}, "checks 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
+		Entry("the client of a key on a route", ir.Host{}, ir.Route{Keys: keys, RateLimits: []ir.RateLimit{client}}, "checks 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
+		Entry("that no filter requires a key", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{client}},
 			"limits nothing: it counts by the client of an API key, and no http_filter_apikey requires one there", token, key),
-		Entry("what of two is sent", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{claim, client}},
+		Entry("which of two is sent", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{claim, client}},
 			"checks 1 of 2 descriptors in domain 1/edge; is not sent: claim realm.user is not a string in the token; api_client=a/x", key, token),
 		Entry("that a request without a key is not counted", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{client}},
 			"checks 0 of 1 descriptors in domain 1/edge; is not sent: the request has no API key that a filter requires"),
 	)
 
-	It("is told of a proxy without rates, too", func() {
+	It("is also explained for a proxy without rates", func() {
 		r := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}}, DomainLimits: map[string][]ir.RateLimit{"api": {client}}}
 		a := ask(state(host("shop", []string{"*"}, must(translate.Route(r)))), "http://h/")
 		last := a.Filters[len(a.Filters)-1]

@@ -43,7 +43,7 @@ var _ = Describe("A rate limit", func() {
 	}
 	address := ir.RateLimitEntry{Kind: ir.RateLimitAddress}
 
-	It("is told with what is sent and what is not", func() {
+	It("is explained with what is sent and what is not", func() {
 		have := limiting(ir.RateLimit{address}, ir.RateLimit{header("x-key", "key", false), address}, ir.RateLimit{header("x-key", "key", true), address})
 		Expect(told(have, "192.0.2.7", "http://h/")).To(Equal(explain.Filter{
 			Name: "envoy.filters.http.ratelimit", Message: "checks 2 of 3 descriptors in domain 1/edge",
@@ -56,26 +56,26 @@ var _ = Describe("A rate limit", func() {
 		Expect(told(have, "192.0.2.7", "http://h/", "X-Key: a", "X-Key: b").Descriptors[1].Message).To(Equal("key=a > remote_address=192.0.2.7"))
 	})
 
-	DescribeTable("sees", func(e ir.RateLimitEntry, client, url, want string) {
+	DescribeTable("uses", func(e ir.RateLimitEntry, client, url, want string) {
 		Expect(told(limiting(ir.RateLimit{e}), client, url, "X-Key: ann").Descriptors[0].Message).To(Equal(want))
 	},
-		Entry("the network", ir.RateLimitEntry{Kind: ir.RateLimitMaskedAddress, V4Mask: 20, V6Mask: 48}, "192.0.31.7", "http://h/", "masked_remote_address=192.0.16.0/20"),
-		Entry("the network of IPv6", ir.RateLimitEntry{Kind: ir.RateLimitMaskedAddress, V4Mask: 20, V6Mask: 48}, "2001:db8:1:2::3", "http://h/",
+		Entry("the IPv4 network", ir.RateLimitEntry{Kind: ir.RateLimitMaskedAddress, V4Mask: 20, V6Mask: 48}, "192.0.31.7", "http://h/", "masked_remote_address=192.0.16.0/20"),
+		Entry("the IPv6 network", ir.RateLimitEntry{Kind: ir.RateLimitMaskedAddress, V4Mask: 20, V6Mask: 48}, "2001:db8:1:2::3", "http://h/",
 			"masked_remote_address=2001:db8:1::/48"),
 		Entry("a fixed value", ir.RateLimitEntry{Kind: ir.RateLimitGeneric, Value: "a"}, "::1", "http://h/", "generic_key=a"),
-		Entry("the plain path", ir.RateLimitEntry{Kind: ir.RateLimitPath, Key: "path"}, "::1", "http://h/a/../b?c", "path=/b"),
-		Entry("the plain path with its query, as a header", header(":path", "path", false), "::1", "http://h/a/../b?c", "path=/b?c"),
+		Entry("the normalized path", ir.RateLimitEntry{Kind: ir.RateLimitPath, Key: "path"}, "::1", "http://h/a/../b?c", "path=/b"),
+		Entry("the normalized path with its query, as a header", header(":path", "path", false), "::1", "http://h/a/../b?c", "path=/b?c"),
 		Entry("a decoded parameter", ir.RateLimitEntry{Kind: ir.RateLimitQuery, Name: "k", Key: "key"}, "::1", "http://h/?%6b=%61%zz&k=2", "key=a%zz"),
 		Entry("no parameter", ir.RateLimitEntry{Kind: ir.RateLimitQuery, Name: "k", Key: "key"}, "::1", "http://h/", "is not sent: query parameter k is missing"),
 		Entry("nothing", ir.RateLimitEntry{Kind: ir.RateLimitQuery, Name: "k", Key: "key", SkipIfAbsent: true}, "::1", "http://h/", "is empty"),
-		Entry("conditions that hold", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", Headers: []ir.ValueMatch{{Name: "x-key"}}}, "::1", "http://h/", "header_match=v"),
-		Entry("conditions that do not", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", Headers: []ir.ValueMatch{{Name: "x-no"}}}, "::1", "http://h/",
+		Entry("conditions that match", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", Headers: []ir.ValueMatch{{Name: "x-key"}}}, "::1", "http://h/", "header_match=v"),
+		Entry("conditions that do not match", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", Headers: []ir.ValueMatch{{Name: "x-no"}}}, "::1", "http://h/",
 			"is not sent: header x-no is missing; it must be present"),
-		Entry("conditions that must not", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", NoMatch: true, Headers: []ir.ValueMatch{{Name: "x-key"}}}, "::1", "http://h/",
+		Entry("conditions that must not match", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", NoMatch: true, Headers: []ir.ValueMatch{{Name: "x-key"}}}, "::1", "http://h/",
 			"is not sent: all conditions on headers hold"),
 	)
 
-	It("is told with the rate that it meets", func() {
+	It("is explained with the rate that applies", func() {
 		have := limiting(ir.RateLimit{address}, ir.RateLimit{header("x-no", "key", false)}, ir.RateLimit{header("x-key", "key", false)})
 		have.Limits = func(domain string, descriptors [][]explain.Entry) ([]*explain.Limit, error) {
 			Expect(domain).To(Equal("1/edge"))
@@ -91,7 +91,7 @@ var _ = Describe("A rate limit", func() {
 		Expect(list[2].Limit.RequestsPerUnit).To(BeEquivalentTo(5))
 	})
 
-	It("is told for each domain, and what the proxy does not have", func() {
+	It("is explained for each domain, with what the proxy lacks", func() {
 		have := limiting(ir.RateLimit{address})
 		limits := []ir.RateLimit{{address}}
 		r := must(translate.Route(&ir.Route{
@@ -122,7 +122,7 @@ var _ = Describe("A rate limit", func() {
 		}))
 	})
 
-	It("is of no use where the route has none", func() {
+	It("has no effect if the route has none", func() {
 		Expect(told(limiting(), "::1", "http://h/").Message).To(Equal("limits nothing: the route has no rate limit"))
 	})
 })

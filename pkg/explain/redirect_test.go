@@ -33,10 +33,10 @@ var _ = Describe("A route that redirects", func() {
 		Entry("another scheme, with a port of its own", ir.Redirect{Scheme: "https"}, "http://h:443/shop", "https://h:443/shop"),
 		Entry("the same scheme, with its port", ir.Redirect{Scheme: "http", StripQuery: true}, "http://h:80/shop?a", "http://h:80/shop"),
 		Entry("a path with the old query", ir.Redirect{Path: "/new"}, "http://h/shop?a", "http://h/new?a"),
-		Entry("a path with its own query, which stays", ir.Redirect{Path: "/new?b", StripQuery: true}, "http://h/shop?a", "http://h/new?b"),
-		Entry("a path with its own query alone", ir.Redirect{Path: "/new?b"}, "http://h/shop?a", "http://h/new?b"),
+		Entry("a path with its own query, which is kept", ir.Redirect{Path: "/new?b", StripQuery: true}, "http://h/shop?a", "http://h/new?b"),
+		Entry("a path with only its own query", ir.Redirect{Path: "/new?b"}, "http://h/shop?a", "http://h/new?b"),
 		Entry("another prefix", ir.Redirect{Rewrite: ir.Rewrite{Prefix: "/v2"}}, "http://h/shop/a?b", "http://h/v2/a?b"),
 		Entry("no prefix", ir.Redirect{Rewrite: ir.Rewrite{Prefix: "/"}}, "http://h/shop/a", "http://h/a"),
-		Entry("what an expression makes, with a slash before it", ir.Redirect{Rewrite: ir.Rewrite{Regex: "^/s(h)", Substitution: `\1`}}, "http://h/shop", "http://h/hop"),
+		Entry("a path from an expression, with a slash added", ir.Redirect{Rewrite: ir.Rewrite{Regex: "^/s(h)", Substitution: `\1`}}, "http://h/shop", "http://h/hop"),
 	)
 })

@@ -46,7 +46,7 @@ var _ = Describe("Retries", func() {
 	}}
 
 	type added = []*corev3.HeaderValueOption
-	DescribeTable("are those of the headers and of the policy",
+	DescribeTable("follow from the headers and the policy",
 		func(mostSpecificWins bool, policy *routev3.RetryPolicy, removed []string, headers added, want *explain.Retries) {
 			Expect(ask(forwarding(mostSpecificWins, policy, removed, headers...), "http://shop.test/").Forward.Retries).To(Equal(want))
 		},
@@ -63,30 +63,30 @@ var _ = Describe("Retries", func() {
 		Entry("a policy whose route does not", true, own, nil, added{on, often},
 			&explain.Retries{Attempts: 2, On: "connect-failure,refused-stream,5xx", PerTry: "1s"}),
 		Entry("a route that removes the headers", true, nil, both, added{on, often}, nil),
-		Entry("a route that removes them before they are added", false, nil, both, added{on, often},
+		Entry("a route that removes the headers before they are added", false, nil, both, added{on, often},
 			&explain.Retries{Attempts: 2, On: "connect-failure,refused-stream"}),
 	)
 
-	It("are those that a client asks for in vain", func() {
+	It("ignore the headers of a client", func() {
 		have := forwarding(true, nil, both, on, often)
 		Expect(ask(have, "http://shop.test/", "X-Envoy-Retry-On: 5xx", "X-Envoy-Max-Retries: 9").Forward.Retries).To(BeNil())
 	})
 
-	It("are those that are sent", func() {
+	It("are those that Envoy is configured with", func() {
 		have := forwarding(true, nil, nil)
 		have.Routes = translate.RouteConfiguration()
 		Expect(ask(have, "http://shop.test/").Forward.Retries).To(Equal(
 			&explain.Retries{Attempts: 2, On: "connect-failure,refused-stream,reset-before-request"}))
 	})
 
-	DescribeTable("are not guessed where a header is not known",
+	DescribeTable("are not guessed from an unknown header",
 		func(added *corev3.HeaderValueOption, name string) {
 			r, errs := explain.NewRequest("", "http://shop.test/", nil)
 			Expect(errs).To(BeEmpty())
 			_, err := explain.Explain(forwarding(true, nil, nil, added), r)
 			Expect(err).To(MatchError(`explaining route "cart": header "` + name + `", which the router adds, is not known`))
 		},
-		Entry("its name", setting("x-envoy-retry-grpc-on", "cancelled"), "x-envoy-retry-grpc-on"),
-		Entry("what it does", &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: "x-envoy-retry-on", Value: "5xx"}}, "x-envoy-retry-on"),
+		Entry("with an unknown name", setting("x-envoy-retry-grpc-on", "cancelled"), "x-envoy-retry-grpc-on"),
+		Entry("with an unknown action", &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: "x-envoy-retry-on", Value: "5xx"}}, "x-envoy-retry-on"),
 	)
 })

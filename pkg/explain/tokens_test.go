@@ -50,19 +50,19 @@ var _ = Describe("The check of tokens", func() {
 		Entry("nothing", nil, "claim_refused"),
 	)
 
-	DescribeTable("looks for the token where it is said to be, and nowhere else", func(place *ir.Tokens, url string, headers []string, code string) {
+	DescribeTable("looks for the token in the configured place, and nowhere else", func(place *ir.Tokens, url string, headers []string, code string) {
 		Expect(ask(nil, place, false, url, headers...).Code).To(Equal(code))
 	},
 		Entry("a cookie", in(ir.TokenCheck{Cookie: "session"}), "/", []string{"Cookie: a=b; session=" + roles("x")}, "direct_response"),
-		Entry("not the cookie", in(ir.TokenCheck{Cookie: "session"}), "/?session="+roles("x"), []string{"session: " + roles("x")}, "token_refused"),
+		Entry("no cookie", in(ir.TokenCheck{Cookie: "session"}), "/?session="+roles("x"), []string{"session: " + roles("x")}, "token_refused"),
 		Entry("the query", in(ir.TokenCheck{Query: "token"}), "/?a=b&token="+roles("x"), nil, "direct_response"),
-		Entry("not the query", in(ir.TokenCheck{Query: "token"}), "/?a=b", []string{"Authorization: Bearer " + roles("x")}, "token_refused"),
+		Entry("no query parameter", in(ir.TokenCheck{Query: "token"}), "/?a=b", []string{"Authorization: Bearer " + roles("x")}, "token_refused"),
 		Entry("a header", in(ir.TokenCheck{Header: "x-token"}), "/", []string{"X-Token: " + roles("x")}, "direct_response"),
-		Entry("what is none", in(ir.TokenCheck{Header: "x-token"}), "/", []string{"X-Token: a.b.c"}, "token_refused"),
-		Entry("without what is in front", bearer, "/", []string{"Authorization: Basic " + roles("staff")}, "token_refused"),
+		Entry("something that is not a token", in(ir.TokenCheck{Header: "x-token"}), "/", []string{"X-Token: a.b.c"}, "token_refused"),
+		Entry("another prefix", bearer, "/", []string{"Authorization: Basic " + roles("staff")}, "token_refused"),
 	)
 
-	It("says what a client is told", func() {
+	It("reports what the client receives", func() {
 		a := ask(bearer, nil, false, "/")
 		Expect(a.Status).To(Equal(401))
 		Expect(a.Body).To(Equal("Jwt is missing\n"))
@@ -73,7 +73,7 @@ var _ = Describe("The check of tokens", func() {
 		Expect(a.Message).To(Equal("filter api requires of the token: realm.roles is, or has, staff or admins. The token of the request does not have it"))
 	})
 
-	It("is not asked where the route is public, but is the route's where it has one", func() {
+	It("is skipped on a public route, but a route's own check applies", func() {
 		Expect(ask(bearer, nil, true, "/").Code).To(Equal("direct_response"))
 		other := in(ir.TokenCheck{Header: "x-token"})
 		Expect(ask(bearer, other, false, "/", "X-Token: "+roles("x")).Code).To(Equal("direct_response"))

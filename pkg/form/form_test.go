@@ -42,7 +42,7 @@ func said(errs []model.FieldError) (list []string) {
 }
 
 var _ = Describe("Bind", func() {
-	It("puts every field into an upstream, whatever the letter case", func() {
+	It("sets every field of an upstream, whatever the letter case", func() {
 		u := model.NewUpstream()
 		u.TLSInsecure = true
 		Expect(form.Bind(u, sent(
@@ -69,7 +69,7 @@ var _ = Describe("Bind", func() {
 		}))
 	})
 
-	It("puts fields into the other kinds", func() {
+	It("sets the fields of the other kinds", func() {
 		s := model.NewService()
 		Expect(form.Bind(s, sent("Service_Name", "shop", "fqdn", "a.example", "Https", "redirect", "Hsts_seconds", "60", "Client_validation_cacertificate", "ca"), true)).To(BeEmpty())
 		Expect(s).To(Equal(&model.Service{Name: "shop", FQDN: "a.example", HTTPS: model.HTTPSRedirect, HSTSSeconds: 60, ClientCACertificate: "ca"}))
@@ -95,7 +95,7 @@ var _ = Describe("Bind", func() {
 		Expect(x).To(Equal(&model.Secret{Name: "token", Type: "generic", Value: "v"}))
 	})
 
-	It("leaves what is not sent as it is, unless the object is made", func() {
+	It("leaves fields alone that are not sent, unless the object is new", func() {
 		u := model.NewUpstream()
 		u.Name, u.IP, u.Port = "blue", "192.0.2.1", 80
 		Expect(form.Bind(u, sent("Upstream_port", "81"), false)).To(BeEmpty())
@@ -103,7 +103,7 @@ var _ = Describe("Bind", func() {
 		Expect(said(form.Bind(u, sent("Upstream_port", "81"), true))).To(Equal([]string{"Upstream_name: is required", "Upstream_ip: is required"}))
 	})
 
-	DescribeTable("takes a field of JSON", func(obj model.Object, name, raw string, want string) {
+	DescribeTable("accepts a JSON field", func(obj model.Object, name, raw string, want string) {
 		Expect(form.Bind(obj, []form.Value{sentJSON(name, raw)}, false)).To(BeEmpty())
 		got, err := json.Marshal(obj)
 		Expect(err).NotTo(HaveOccurred())
@@ -123,7 +123,7 @@ var _ = Describe("Bind", func() {
 		Entry("an empty list", validUpstream(), "tags", `[]`, `"tags":[]`),
 	)
 
-	DescribeTable("refuses a field of JSON", func(obj model.Object, name, raw, want string) {
+	DescribeTable("refuses a JSON field", func(obj model.Object, name, raw, want string) {
 		Expect(said(form.Bind(obj, []form.Value{sentJSON(name, raw)}, false))).To(Equal([]string{want}))
 	},
 		Entry(nil, validUpstream(), "upstream_port", `80.5`, `Upstream_port: "80.5" is not a whole number`),
@@ -158,7 +158,7 @@ var _ = Describe("Bind", func() {
 		Entry(nil, "a\x00: the name of this field contains a NUL character", "a\x00", "80"),
 	)
 
-	It("reports every bad field once, in the order of the table, and the unknown ones behind", func() {
+	It("reports every bad field once, in the order of the table, followed by the unknown ones", func() {
 		Expect(said(form.Bind(&model.Route{Service: "shop"}, sent("zzzzzzzz", "1", "Route_config", "{", "route_prefix", "x", "yyyyyyyy", "2", "zzzzzzzz", "3"), true))).To(Equal([]string{
 			"Route_Name: is required",
 			`Route_prefix: "x" must start with "/"`,
@@ -176,7 +176,7 @@ var _ = Describe("Bind", func() {
 		Expect(form.Bind(validUpstream(), sent(pairs...), false)).To(HaveLen(100))
 	})
 
-	It("takes no field for a link", func() {
+	It("does not accept a field for a link", func() {
 		link := &model.ProxyService{Proxy: "gw", Service: "shop"}
 		Expect(said(form.Bind(link, sent("a", "1"), true))).To(Equal([]string{"a: unknown field; this call takes none"}))
 	})
@@ -205,7 +205,7 @@ func validFilter() *model.Filter {
 }
 
 var _ = Describe("Fields", func() {
-	DescribeTable("has the names of rest-api.md, those that are required with a star", func(kind model.Kind, names ...string) {
+	DescribeTable("has the names of rest-api.md, with a star for required ones", func(kind model.Kind, names ...string) {
 		got := []string{}
 		for _, f := range form.Fields(kind) {
 			name := f.Name
@@ -232,7 +232,7 @@ var _ = Describe("Fields", func() {
 		Entry(nil, model.KindProxyService),
 	)
 
-	It("gives back what was put in", func() {
+	It("returns what was bound", func() {
 		u := validUpstream()
 		u.Tags = model.Tags{"a"}
 		got := map[string]any{}

@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("JSONValue", func() {
-	DescribeTable("tells the shape", func(raw string, shape form.Shape, text string) {
+	DescribeTable("recognizes the form", func(raw string, shape form.Shape, text string) {
 		v, err := form.JSONValue("f", json.RawMessage(raw))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(v).To(Equal(form.Value{Name: "f", Shape: shape, Text: text}))
@@ -38,7 +38,7 @@ var _ = Describe("TextOf", func() {
 })
 
 var _ = Describe("CheckText", func() {
-	DescribeTable("refuses what no field may hold", func(text, want string) {
+	DescribeTable("refuses text that no field may contain", func(text, want string) {
 		if want == "" {
 			Expect(form.CheckText(text)).To(Succeed())
 			return
@@ -49,14 +49,14 @@ var _ = Describe("CheckText", func() {
 		Entry("Unicode", "Grüße, 世界 🚪", ""),
 		Entry("control characters", "a\n\t\x01\x7f", ""),
 		Entry("a NUL", "\x00", "contains a NUL character"),
-		Entry("a part of a character", "\xc3", "contains text that is not valid UTF-8"),
-		Entry("what a decoder puts in its place", "a\ufffdb", "contains text that is not valid UTF-8"),
-		Entry("half of a pair", "\xed\xa0\x80", "contains text that is not valid UTF-8"),
+		Entry("part of a character", "\xc3", "contains text that is not valid UTF-8"),
+		Entry("the replacement character of a decoder", "a\ufffdb", "contains text that is not valid UTF-8"),
+		Entry("half a surrogate pair", "\xed\xa0\x80", "contains text that is not valid UTF-8"),
 	)
 })
 
 var _ = Describe("CheckJSON", func() {
-	DescribeTable("refuses what a parser would read one way or the other", func(text, want string) {
+	DescribeTable("refuses text that parsers read differently", func(text, want string) {
 		if want == "" {
 			Expect(form.CheckJSON(text)).To(Succeed())
 			return
@@ -64,7 +64,7 @@ var _ = Describe("CheckJSON", func() {
 		Expect(form.CheckJSON(text)).To(MatchError(want))
 	},
 		Entry(nil, `{"a":[1,"x",null,true,{"b":{}}],"c":1e999}`, ""),
-		Entry("what is no JSON is left to its parser", `{"a":1,"a":2`, ""),
+		Entry("invalid JSON, which is left to its parser", `{"a":1,"a":2`, ""),
 		Entry("equal keys in different objects", `{"a":{"a":1},"b":[{"a":1},{"a":2}]}`, ""),
 		Entry("a key twice", `{"a":1,"b":2,"a":3}`, `has the key "a" twice in one object`),
 		Entry("a key twice in another case", `{"x":[{"Name":1,"name":2}]}`, `has the key "name" twice in one object`),
@@ -72,7 +72,7 @@ var _ = Describe("CheckJSON", func() {
 		Entry("a NUL in text", `["\u0000"]`, "contains a NUL character"),
 		Entry("a NUL in a key", `{"\u0000":1}`, "contains a NUL character"),
 		Entry("text that is not UTF-8", "{\"a\":\"\xff\"}", "contains text that is not valid UTF-8"),
-		Entry("half of a pair", `{"a":"\ud800"}`, "contains text that is not valid UTF-8"),
+		Entry("half a surrogate pair", `{"a":"\ud800"}`, "contains text that is not valid UTF-8"),
 		Entry("64 levels", strings.Repeat("[", 64)+strings.Repeat("]", 64), ""),
 		Entry("65 levels", strings.Repeat("[", 65)+strings.Repeat("]", 65), "nests deeper than 64 levels"),
 		Entry("65 levels of objects", strings.Repeat(`{"a":`, 65)+"1"+strings.Repeat("}", 65), "nests deeper than 64 levels"),

@@ -18,7 +18,7 @@ var _ = Describe("A request", func() {
 	}
 	const call = "/shop.Books/Call"
 
-	DescribeTable("is the call of the rule", func(method, path, want string) {
+	DescribeTable("calls the method of the rule", func(method, path, want string) {
 		got, refused := calls(grpcjson.Options{}).Find(method, path, "")
 		if want == "" {
 			Expect(refused).To(HaveValue(HaveField("Status", 404)))
@@ -29,20 +29,20 @@ var _ = Describe("A request", func() {
 	},
 		Entry("with a variable", "GET", "/b/1", "A"),
 		Entry("with a variable, before a slash", "GET", "/b/1/", "A"),
-		Entry("with what is written", "GET", "/b/all", "B"),
+		Entry("with fixed text", "GET", "/b/all", "B"),
 		Entry("with a verb", "GET", "/b/1:sell", "C"),
-		Entry("with a variable that has what is no verb", "GET", "/b/1:lend", "A"),
+		Entry("with a variable that contains a colon without a verb", "GET", "/b/1:lend", "A"),
 		Entry("with any segments", "GET", "/f/a/b/c", "D"),
 		Entry("with none of any segments", "GET", "/f", "D"),
 		Entry("with any segments before an end", "GET", "/f/x/1/2/end", "E"),
-		Entry("with what is written before any segments", "GET", "/f/x/y", "H"),
+		Entry("with fixed text before any segments", "GET", "/f/x/y", "H"),
 		Entry("with any method", "PROPFIND", "/any", "F"),
 		Entry("with a body", "POST", "/b", "G"),
-		Entry("that is not there: for another method", "PUT", "/b", ""),
-		Entry("that is not there: for a shorter path", "GET", "/b", ""),
-		Entry("that is not there: for a longer path", "GET", "/b/1/2", ""),
-		Entry("that is not there: for an empty segment", "GET", "//b/1", ""),
-		Entry("that is not there: for no path", "GET", "/", ""),
+		Entry("unless the method is another one", "PUT", "/b", ""),
+		Entry("unless the path is shorter", "GET", "/b", ""),
+		Entry("unless the path is longer", "GET", "/b/1/2", ""),
+		Entry("unless a segment is empty", "GET", "//b/1", ""),
+		Entry("unless the path is the root", "GET", "/", ""),
 	)
 
 	DescribeTable("has query parameters", func(query string, o grpcjson.Options, refused string) {
@@ -55,10 +55,10 @@ var _ = Describe("A request", func() {
 	},
 		Entry("that are fields", "id=1&shelf_mark.row=2&shelfMark.row=3", grpcjson.Options{}, ""),
 		Entry("without values", "x&=1&&id=", grpcjson.Options{}, ""),
-		Entry("that are none", "id=1&isbn=2", grpcjson.Options{}, "isbn"),
-		Entry("that are none of a field", "id.row=1", grpcjson.Options{}, "id.row"),
+		Entry("that are not fields", "id=1&isbn=2", grpcjson.Options{}, "isbn"),
+		Entry("that are not fields of a field", "id.row=1", grpcjson.Options{}, "id.row"),
 		Entry("that are ignored", "isbn=2", grpcjson.Options{Ignored: []string{"isbn"}}, ""),
-		Entry("that are not those that are ignored", "isbn=2&x=1", grpcjson.Options{Ignored: []string{"isbn"}}, "x"),
+		Entry("that are not ignored", "isbn=2&x=1", grpcjson.Options{Ignored: []string{"isbn"}}, "x"),
 		Entry("that are all ignored", "isbn=2&x=1", grpcjson.Options{IgnoreUnknown: true}, ""),
 	)
 })
@@ -71,13 +71,13 @@ var _ = Describe("A path", func() {
 		return c
 	}
 
-	It("is not overridden by query parameters, in whatever spelling", func() {
+	It("is not overridden by query parameters, however they are spelled", func() {
 		c := read(get("/b/{shelfMark.row}"), `[google.api.http] { put: "/b/{shelf_mark.row}/x" body: "*" }`)
 		Expect(c.Overriding).To(BeEmpty())
 		Expect(c.Ignored).To(HaveExactElements("shelfMark.row", "shelf_mark.row"))
 	})
 
-	It("is overridden by those that another rule needs, and this is told", func() {
+	It("is overridden by parameters that another rule needs, which is reported", func() {
 		c := read(get("/b/{id}/{shelf_mark.row}"), `[google.api.http] { post: "/b" body: "shelf_mark" }`, get("/c/{shelfMark.row}"))
 		Expect(c.Ignored).To(HaveExactElements("shelfMark.row", "shelf_mark.row"))
 		Expect(c.Overriding).To(HaveExactElements("the query parameter id takes the place of what the path of GET /b/{id}/{shelf_mark.row} says: POST /b needs it too"))

@@ -137,20 +137,20 @@ var _ = Describe("A descriptor set", func() {
 	}
 
 	for _, s := range sound {
-		It("is taken "+s.what, func() {
+		It("is accepted "+s.what, func() {
 			c, err := grpcjson.Read(s.set(), withService(s.options))
 			Expect(err).NotTo(HaveOccurred())
 			Expect(string(c.Set)).NotTo(ContainSubstring("a book"))
 		})
 	}
 
-	It("is refused where messages are declared deeper in each other than Envoy reads", func() {
+	It("is refused if messages are nested more deeply than Envoy reads", func() {
 		deep := strings.Repeat(`nested_type { name: "M" `, 40) + strings.Repeat("}", 40)
 		_, err := grpcjson.Read(set(books(get("/b"))+` message_type { name: "Deep" `+deep+" }"), withService(grpcjson.Options{}))
 		Expect(err).To(MatchError(ContainSubstring("descriptor_set is no descriptor set")))
 	})
 
-	It("is refused where Envoy refuses it, and taken by Envoy in the form that is made of it", func() {
+	It("is refused if Envoy refuses it, and is accepted by Envoy in its rewritten form", func() {
 		for _, f := range faulty {
 			out, err := validate(f.set(), withService(f.options))
 			if f.envoy == "" {

@@ -115,7 +115,7 @@ var _ = Describe("A handshake with an upstream", func() {
 		}
 	})
 
-	DescribeTable("shows what else is wrong", func(h health.Handshake, want health.Expected, reason string) {
+	DescribeTable("shows other faults", func(h health.Handshake, want health.Expected, reason string) {
 		Expect(h.Find(want, now).Reason).To(Equal(reason))
 	},
 		Entry("nothing", health.Handshake{}, health.Expected{HTTP2: true, Verified: true}, ""),
@@ -127,7 +127,7 @@ var _ = Describe("A handshake with an upstream", func() {
 		Entry("another client certificate", health.Handshake{AsksForCertificate: true}, health.Expected{ClientCertificate: "gw"}, health.ClientCertificate),
 	)
 
-	It("is told in place of what it explains only", func() {
+	It("replaces only the reason that it explains", func() {
 		found := health.Finding{Reason: health.Expired, Message: "it ended"}
 		of := func(protocol string, own health.Own, c health.Counts) (string, string) {
 			own.Resolved = true
@@ -146,14 +146,14 @@ var _ = Describe("A handshake with an upstream", func() {
 		Expect(reason).To(Equal(health.Refused))
 	})
 
-	DescribeTable("is asked for where it can show more", func(f health.Facts, want bool) {
+	DescribeTable("is made if it can show more", func(f health.Facts, want bool) {
 		Expect(f.NeedsHandshake(health.Of(f))).To(Equal(want))
 	},
-		Entry("a failed one", health.Facts{Protocol: "tls", Own: &health.Own{Resolved: true}, Counts: health.Counts{Unconnected: 1, Causes: health.Causes{TLS: 1}}}, true),
+		Entry("a failed connection", health.Facts{Protocol: "tls", Own: &health.Own{Resolved: true}, Counts: health.Counts{Unconnected: 1, Causes: health.Causes{TLS: 1}}}, true),
 		Entry("a closed connection", health.Facts{Protocol: "h2", Own: &health.Own{Resolved: true}, Counts: health.Counts{Failed: 1, Causes: health.Causes{Closed: 1}}}, true),
 		Entry("no TLS", health.Facts{Protocol: "http", Own: &health.Own{Resolved: true}, Counts: health.Counts{Failed: 1, Causes: health.Causes{Closed: 1}}}, false),
 		Entry("an Envoy elsewhere", health.Facts{Protocol: "tls", Counts: health.Counts{Unconnected: 1}}, false),
 		Entry("an answer of 5xx", health.Facts{Protocol: "tls", Own: &health.Own{Resolved: true}, Counts: health.Counts{Failed: 1, Causes: health.Causes{ServerError: 1}}}, false),
-		Entry("health", health.Facts{Protocol: "tls", Own: &health.Own{Resolved: true}, Counts: health.Counts{Succeeded: 1}}, false),
+		Entry("a healthy upstream", health.Facts{Protocol: "tls", Own: &health.Own{Resolved: true}, Counts: health.Counts{Succeeded: 1}}, false),
 	)
 })

@@ -15,14 +15,14 @@ func TestHealth(t *testing.T) {
 	RunSpecs(t, "Health")
 }
 
-var _ = Describe("What is said of an upstream", func() {
+var _ = Describe("The health of an upstream", func() {
 	well := &health.Own{Resolved: true}
 	DescribeTable("follows from what is known",
 		func(f health.Facts, state health.State, reason, message string) {
 			Expect(health.Of(f)).To(Equal(health.Condition{State: state, Reason: reason, Message: message}))
 		},
-		Entry("nothing", health.Facts{}, health.NotChecked, "", "not checked: it has no health check, and no Envoy has reported on its requests"),
-		Entry("silence", health.Facts{Reported: true, Own: well}, health.NotChecked, "", "not checked: it has no health check, and no request went there lately"),
+		Entry("nothing is known", health.Facts{}, health.NotChecked, "", "not checked: it has no health check, and no Envoy has reported on its requests"),
+		Entry("no requests", health.Facts{Reported: true, Own: well}, health.NotChecked, "", "not checked: it has no health check, and no request went there lately"),
 		Entry("a health check elsewhere", health.Facts{Checked: true}, health.NotKnown, "",
 			"its health check is made by Envoys that do not report the result, and no request went there lately"),
 		Entry("a health check here", health.Facts{Checked: true, Own: well}, health.Healthy, "", "it passes its health check"),
@@ -38,7 +38,7 @@ var _ = Describe("What is said of an upstream", func() {
 		Entry("a name without an address", health.Facts{Own: &health.Own{}}, health.Unresolved, health.NameError, "the name does not resolve to an address"),
 		Entry("an ejection", health.Facts{Own: &health.Own{Resolved: true, Ejected: true}, Counts: health.Counts{Unconnected: 3, Causes: health.Causes{Refused: 3}}},
 			health.Ejected, health.Refused, "connection refused, or the host is not reachable; 3 of its last 3 attempts to connect failed; it gets no requests for a moment"),
-		Entry("an ejection for what is forgotten", health.Facts{Own: &health.Own{Resolved: true, Ejected: true}},
+		Entry("an ejection without remembered failures", health.Facts{Own: &health.Own{Resolved: true, Ejected: true}},
 			health.Ejected, "", "it failed several times in a row; it gets no requests for a moment"),
 		Entry("a report of failed connections", health.Facts{Counts: health.Counts{Unconnected: 12}}, health.Failing, health.NotConnected,
 			"no connection, for a reason that load reports do not tell; 12 of its last 12 attempts to connect failed"),
@@ -63,7 +63,7 @@ var _ = Describe("What is said of an upstream", func() {
 		Entry(nil, "tls", health.Counts{Failed: 1, Causes: health.Causes{Timeout: 1}}, health.Timeout, "timeout: requests are not answered in time;"),
 	)
 
-	DescribeTable("says what is wrong with its health check",
+	DescribeTable("describes what is wrong with its health check",
 		func(own health.Own, reason, message string) {
 			own.Resolved, own.Failed = true, true
 			Expect(health.Of(health.Facts{Checked: true, Own: &own})).To(Equal(health.Condition{State: health.Unhealthy, Reason: reason, Message: message}))
@@ -81,7 +81,7 @@ var _ = Describe("A tally", func() {
 	const window = 30 * time.Second
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 
-	It("adds up, forgets what is old, and failures once there are successes only", func() {
+	It("adds up, forgets old counts, and forgets failures once requests only succeed", func() {
 		var t health.Tally
 		t.Add(at(0), window, health.Counts{Failed: 1, Causes: health.Causes{Timeout: 1}})
 		t.Add(at(5), window, health.Counts{Succeeded: 1, Unconnected: 2, Causes: health.Causes{Refused: 2}})
@@ -98,7 +98,7 @@ var _ = Describe("A tally", func() {
 		Expect(t.Since).To(Equal(at(38)))
 	})
 
-	It("is not fresh before anything was counted", func() {
+	It("is not fresh before anything is counted", func() {
 		Expect(health.Tally{}.Fresh(time.Time{}, window)).To(BeFalse())
 	})
 })

@@ -81,7 +81,7 @@ services:
 `
 
 var _ = Describe("An import", func() {
-	It("makes a service with a route for each operation", func() {
+	It("creates a service with a route for each operation", func() {
 		p := planOf(petstore, importer.Stored{})
 		Expect(string(p.Document)).To(Equal(petstoreDocument))
 		Expect(p.Gone).To(BeEmpty())
@@ -101,7 +101,7 @@ services:
 `))
 	})
 
-	It("keeps what it does not speak of, and finds what is gone", func() {
+	It("keeps settings that the document does not mention, and finds removed routes", func() {
 		p := planOf(withPaths("  /a: {get: {operationId: a, "+ok+"}}\n"), importer.Stored{
 			Service: raw(`{"service_id":3,"service_name":"api","fqdn":"mine.example","tags":["team"],"create_ts":"2026-11-21T15:01:54.615962+00:00"}`)[0],
 			Routes: raw(
@@ -123,7 +123,7 @@ services:
 		Expect(p.Gone).To(Equal([]string{"c", "z"}))
 	})
 
-	It("does not touch a route that no import made", func() {
+	It("does not touch a route that no import created", func() {
 		_, err := plan(withPaths("  /a: {get: {operationId: a, "+ok+"}}\n"), importer.Stored{
 			Service: raw(`{"service_name":"api","fqdn":"mine.example"}`)[0],
 			Routes:  raw(`{"route_name":"a","route_prefix":"/a","route_config":{},"tags":[]}`),
@@ -132,7 +132,7 @@ services:
 			`  line 5: GET /a: the service has a route "a" that no import made; delete it, or give it the tag import:openapi to have it replaced`))
 	})
 
-	It("takes the host that it is told", func() {
+	It("uses the specified host", func() {
 		doc, err := importer.Read(context.Background(), []byte(petstore), false)
 		Expect(err).NotTo(HaveOccurred())
 		o := importer.Options{Service: "api", FQDN: "*", Upstreams: []string{"blue", "green"}}
@@ -145,15 +145,15 @@ services:
 		Expect(err).To(MatchError(HavePrefix("the service cannot be created\n  fqdn: \"no host\" is not a host name")))
 	})
 
-	DescribeTable("makes of a path", func(path, want string) {
+	DescribeTable("converts a path", func(path, want string) {
 		p := planOf(withPaths("  '"+path+"': {parameters: [{name: id, in: path, required: true, schema: {type: string}}, {name: n, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"), importer.Stored{})
 		Expect(string(p.Document)).To(ContainSubstring(want))
 	},
 		Entry("parameters in one segment", "/a/{id}-{n}", "route_prefix: /a/[^/]+-[^/]+\n"),
-		Entry("what means something in an expression", "/a.b+c/{id}/{n}(x)", `route_prefix: /a\.b\+c/[^/]+/[^/]+\(x\)`+"\n"),
-		Entry("a slash at the end", "/{id}/{n}/", "route_prefix: /[^/]+/[^/]+/\n"),
-		Entry("what a URL encodes", "/é x/%20/{id}{n}", "route_prefix: /%C3%A9%20x/%20/[^/]+[^/]+\n"),
-		Entry("its name", "/{id}/ü/{n}", "route_name: get._id_.-._n_\n"),
+		Entry("special characters of an expression", "/a.b+c/{id}/{n}(x)", `route_prefix: /a\.b\+c/[^/]+/[^/]+\(x\)`+"\n"),
+		Entry("a trailing slash", "/{id}/{n}/", "route_prefix: /[^/]+/[^/]+/\n"),
+		Entry("characters that a URL encodes", "/é x/%20/{id}{n}", "route_prefix: /%C3%A9%20x/%20/[^/]+[^/]+\n"),
+		Entry("the name of its route", "/{id}/ü/{n}", "route_name: get._id_.-._n_\n"),
 	)
 
 	DescribeTable("puts the base path before", func(servers, path string, want string) {
@@ -165,16 +165,16 @@ services:
 		}
 		Expect(string(p.Document)).To(ContainSubstring("route_prefix: " + want + "\n"))
 	},
-		Entry("no server", "", "  /a: {get: {"+ok+"}}", "/a"),
-		Entry("a relative one", "servers: [{url: /v2}]", "  /a: {get: {"+ok+"}}", "/v2/a"),
-		Entry("of the path", "servers: [{url: /v2}]", "  /a: {servers: [{url: /v3}], get: {"+ok+"}}", "/v3/a"),
-		Entry("of the operation", "servers: [{url: /v2}]", "  /a: {servers: [{url: /v3}], get: {servers: [{url: 'http://x/v4/'}], "+ok+"}}", "/v4/a"),
-		Entry("the root", "servers: [{url: /v2/}]", "  /: {get: {"+ok+"}}", "/v2/"),
-		Entry("a place that nobody knows", "servers: [{url: v2}]", "  /a: {get: {"+ok+"}}",
+		Entry("for no server", "", "  /a: {get: {"+ok+"}}", "/a"),
+		Entry("for a relative server", "servers: [{url: /v2}]", "  /a: {get: {"+ok+"}}", "/v2/a"),
+		Entry("for a server of the path", "servers: [{url: /v2}]", "  /a: {servers: [{url: /v3}], get: {"+ok+"}}", "/v3/a"),
+		Entry("for a server of the operation", "servers: [{url: /v2}]", "  /a: {servers: [{url: /v3}], get: {servers: [{url: 'http://x/v4/'}], "+ok+"}}", "/v4/a"),
+		Entry("for the root", "servers: [{url: /v2/}]", "  /: {get: {"+ok+"}}", "/v2/"),
+		Entry("for a relative path without a slash", "servers: [{url: v2}]", "  /a: {get: {"+ok+"}}",
 			"the document has an error; nothing was changed\n  line 5: GET /a: \"v2\" is relative to where the document is published; write its path from the root, or the whole address"),
 	)
 
-	It("lets the path with more text win", func() {
+	It("prefers the path with more fixed text", func() {
 		p := planOf(withPaths(`
   /users/me/{x}: {parameters: [{name: x, in: path, required: true, schema: {type: string}}], get: {operationId: me, `+ok+`}}
   /users/{id}/{x}: {parameters: [{name: id, in: path, required: true, schema: {type: string}}, {name: x, in: path, required: true, schema: {type: string}}], get: {operationId: any, `+ok+`}}
@@ -204,7 +204,7 @@ services:
 var _ = Describe("A route for OPTIONS", func() {
 	options := importer.Options{Service: "api", Upstreams: []string{"blue"}}
 
-	It("is made for each base path, in addition to the document's own OPTIONS", func() {
+	It("is created for each base path, in addition to the document's own OPTIONS", func() {
 		p, err := planWith(withPaths("  /a: {get: {"+ok+"}, options: {"+ok+"}}\n  /b: {servers: [{url: /v2}], get: {operationId: preflight, "+ok+"}}\n"), false, options, importer.Stored{})
 		Expect(err).NotTo(HaveOccurred())
 		text := string(p.Document)
@@ -223,7 +223,7 @@ var _ = Describe("An import without an upstream", func() {
 		return planWith("openapi: 3.0.3\ninfo: {title: t, version: '1'}\nservers: ["+server+"]\n"+paths, false, o, importer.Stored{})
 	}
 
-	It("makes one from the first server", func() {
+	It("creates one from the first server", func() {
 		p, err := load("{url: 'https://API.example.com/v1'}", importer.Options{MakeUpstream: true})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(p.Document)).To(MatchRegexp(`(?s)upstreams:\n- upstream_name: api\n  upstream_ip: api.example.com\n  upstream_port: 443\n.*upstream_protocol: tls\n.*    upstreams:\n    - api\n`))
@@ -232,14 +232,14 @@ var _ = Describe("An import without an upstream", func() {
 			"give the address of the upstream instead (--upstream)"}))
 	})
 
-	It("gives it the host that it expects, and uses the one that is there", func() {
+	It("rewrites the host to what the upstream expects, and uses an existing upstream", func() {
 		p, err := load("{url: 'http://api.example.com:8080'}", importer.Options{FQDN: "shop.test"})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(p.Document)).To(And(Not(ContainSubstring("upstream_name")), ContainSubstring("      rewrite:\n        host: api.example.com:8080\n")))
 		Expect(p.Warnings).To(BeEmpty())
 	})
 
-	DescribeTable("needs a server that can be one", func(server, want string) {
+	DescribeTable("needs a usable server", func(server, want string) {
 		_, err := load(server, importer.Options{FQDN: "*", MakeUpstream: true})
 		Expect(err).To(MatchError(want))
 	},
@@ -247,13 +247,13 @@ var _ = Describe("An import without an upstream", func() {
 		Entry("none", "", "the document's servers name no host: name the upstream with --upstream"),
 		Entry("not HTTP", "{url: 'ftp://a.example'}", "the document has an error; nothing was changed\n"+
 			`  servers[0].url: "ftp://a.example" is neither http nor https; name the upstream with --upstream`),
-		Entry("a port that is none", "{url: 'http://a.example:99999'}", "the upstream cannot be created from the document's first server; name the upstream with --upstream\n"+
+		Entry("an invalid port", "{url: 'http://a.example:99999'}", "the upstream cannot be created from the document's first server; name the upstream with --upstream\n"+
 			"  Upstream_port: 99999 is not between 1 and 65535"),
 	)
 })
 
 var _ = Describe("A lenient import", func() {
-	It("leaves out what cannot be imported, and says what", func() {
+	It("leaves out what cannot be imported, and lists it", func() {
 		text := withPaths(`
   /a/{x}: {parameters: [{name: x, in: path, required: true, schema: {type: string}}], get: {operationId: twice, ` + ok + `}}
   /a/{y}: {parameters: [{name: y, in: path, required: true, schema: {type: string}}], get: {` + ok + `}, put: {operationId: twice, ` + ok + `}}
@@ -285,12 +285,12 @@ var _ = Describe("A lenient import", func() {
 		Expect(names[2][1]).To(Equal("get.c"))
 	})
 
-	It("cannot import nothing", func() {
+	It("must import something", func() {
 		_, err := planWith(withPaths("  /b?x: {get: {"+ok+"}}\n"), true, importer.Options{Service: "api", Upstreams: []string{"blue"}}, importer.Stored{})
 		Expect(err).To(MatchError("the document describes no operation that could become a route; see its paths"))
 	})
 
-	It("is not needed where two paths take different methods", func() {
+	It("is not needed for two paths with different methods", func() {
 		text := withPaths("  '/a/{x}': {parameters: [{name: x, in: path, required: true, schema: {type: string}}], get: {" + ok + "}}\n" +
 			"  '/a/{y}': {parameters: [{name: y, in: path, required: true, schema: {type: string}}], delete: {" + ok + "}}\n")
 		p := planOf(text, importer.Stored{})
@@ -298,26 +298,26 @@ var _ = Describe("A lenient import", func() {
 		Expect(strings.Count(string(p.Document), "route_prefix: /a/[^/]+\n")).To(Equal(2))
 	})
 
-	It("knows lines of JSON", func() {
+	It("reports line numbers in JSON", func() {
 		_, err := plan("{\"openapi\":\"3.0.3\",\"info\":{\"title\":\"t\",\"version\":\"1\"},\"servers\":[{\"url\":\"http://a.example\"}],\n\"paths\":{\n\"/a?\":{\"get\":{\"responses\":{\"200\":{\"description\":\"\"}}}}}}", importer.Stored{})
 		Expect(err).To(MatchError("the document has an error; nothing was changed\n  line 3: GET /a?: a path has no query (?) and no fragment (#)"))
 	})
 })
 
 var _ = Describe("A document that cannot be imported", func() {
-	DescribeTable("says why", func(text, want string) {
+	DescribeTable("reports why", func(text, want string) {
 		_, err := plan(text, importer.Stored{})
 		Expect(err).To(MatchError(want))
 	},
 		Entry("Swagger 2", "swagger: '2.0'\ninfo: {title: t, version: '1'}\npaths: {}\n", "the document is Swagger 2.0; convert it to OpenAPI 3 first"),
-		Entry("something else", "version: 1\n", `the document says openapi: ""; this program reads OpenAPI 3, such as openapi: "3.1.0"`),
-		Entry("no YAML", "a: [\n", "the document cannot be read: line 1: did not find expected node content"),
+		Entry("another document", "version: 1\n", `the document says openapi: ""; this program reads OpenAPI 3, such as openapi: "3.1.0"`),
+		Entry("not YAML", "a: [\n", "the document cannot be read: line 1: did not find expected node content"),
 		Entry("no host", "openapi: 3.0.3\ninfo: {title: t, version: '1'}\npaths: {/a: {get: {"+ok+"}}}\n",
 			"the document's servers name no host: name the host of the service with --fqdn, such as --fqdn api.example.com, or --fqdn '*' for any"),
-		Entry("nothing in it", withPaths("  {}\n"), "the document describes no operation that could become a route; see its paths"),
-		Entry("other files", withPaths("  /a: {$ref: 'http://127.0.0.1:1/x.yaml'}\n"),
+		Entry("no operations", withPaths("  {}\n"), "the document describes no operation that could become a route; see its paths"),
+		Entry("references to other files", withPaths("  /a: {$ref: 'http://127.0.0.1:1/x.yaml'}\n"),
 			`the document cannot be read: encountered disallowed external reference: "http://127.0.0.1:1/x.yaml"; references to other files and servers are not followed: bundle the document into one file first`),
-		Entry("all that is wrong, with its line", withPaths(`
+		Entry("all errors, with their lines", withPaths(`
   /a:
     get:
       operationId: twice
@@ -334,14 +334,14 @@ var _ = Describe("A document that cannot be imported", func() {
 				"  line 10: invalid paths: operations \"GET /a\" and \"GET /b/{id}\" have the same operation id \"twice\"\n"+
 				"  line 12: invalid paths: invalid path /b/{id}: invalid operation GET: a short description of the response is required\n"+
 				"  line 13: invalid paths: path \"c\" does not start with a forward slash (/)"),
-		Entry("JSON has lines too", "{\"openapi\":\"3.0.3\",\"info\":{\"title\":\"t\",\"version\":\"1\"},\n\"paths\":{\n\"/a\":{\"get\":{}}}}",
+		Entry("line numbers in JSON", "{\"openapi\":\"3.0.3\",\"info\":{\"title\":\"t\",\"version\":\"1\"},\n\"paths\":{\n\"/a\":{\"get\":{}}}}",
 			"the document has an error; nothing was changed\n"+
 				"  line 3: invalid paths: invalid path /a: invalid operation GET: value of responses must be an object"),
-		Entry("paths that are the same", withPaths("  '/a/{x}': {parameters: [{name: x, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"+
+		Entry("equal paths", withPaths("  '/a/{x}': {parameters: [{name: x, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"+
 			"  '/a/{y}': {parameters: [{name: y, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"),
 			"the document has an error; nothing was changed\n"+
 				"  line 6: GET /a/{y}: takes the same requests as GET /a/{x}"),
-		Entry("paths that become the same", withPaths("  /v1/a: {servers: [{url: /}], get: {"+ok+"}}\n  /a: {servers: [{url: /v1}], get: {"+ok+"}}\n"),
+		Entry("paths that become equal", withPaths("  /v1/a: {servers: [{url: /}], get: {"+ok+"}}\n  /a: {servers: [{url: /v1}], get: {"+ok+"}}\n"),
 			"the document has an error; nothing was changed\n"+
 				"  line 5: GET /v1/a: takes the same requests as GET /a"),
 		Entry("a path that no route can have", withPaths("  /a?x=1: {get: {"+ok+"}}\n  /{a: {get: {"+ok+"}}\n  /a}: {get: {"+ok+"}}\n  /"+strings.Repeat(".", 600)+"/{p}: {parameters: [{name: p, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"),
@@ -352,7 +352,7 @@ var _ = Describe("A document that cannot be imported", func() {
 				"  line 8: GET /"+strings.Repeat(".", 600)+"/{p}: as a route: Route_prefix: has 1207 characters; at most 1024 are allowed"),
 	)
 
-	It("bounds the lines", func() {
+	It("limits the number of lines", func() {
 		var paths strings.Builder
 		for i := range 150 {
 			fmt.Fprintf(&paths, "  /%d: {get: {}}\n", i)

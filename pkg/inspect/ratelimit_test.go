@@ -11,7 +11,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-var _ = Describe("What is said of a limit", func() {
+var _ = Describe("The description of a limit", func() {
 	// 100 seconds after midnight UTC.
 	in := New(Sources{Now: func() time.Time { return time.Unix(20_000*24*60*60+100, 0) }})
 	per := func(unit string) *model.RateLimit { return &model.RateLimit{Unit: unit, RequestsPerUnit: 5} }
@@ -34,7 +34,7 @@ var _ = Describe("What is said of a limit", func() {
 	}
 	five := int64(5)
 
-	It("is its rate and what is left of its window", func() {
+	It("has its rate and what is left of its window", func() {
 		Expect(described(nil, true, "path", "method > path=/", "all", "gone")).To(Equal([]RateLimit{
 			{Limit: "path", Unit: "minute", RequestsPerUnit: &five, ResetsIn: 20, Routes: nil},
 			{Limit: "method > path=/", Unit: "day", RequestsPerUnit: &five, ResetsIn: 24*60*60 - 100},
@@ -42,7 +42,7 @@ var _ = Describe("What is said of a limit", func() {
 		}))
 	})
 
-	It("is where requests may meet it, each place once, and how many are not shown", func() {
+	It("has the places that it applies to, each once, and the number of places not shown", func() {
 		var places []limitPlace
 		for _, at := range []string{"shop/g", "shop/f", "shop/*", "shop/a", "shop/b", "shop/c", "shop/a"} {
 			places = append(places, limitPlace{at, "each", filter("shop")})
@@ -52,7 +52,7 @@ var _ = Describe("What is said of a limit", func() {
 		Expect(got.MoreRoutes).To(Equal(1))
 	})
 
-	It("has the places of filters without a domain in the first domain of the proxy only", func() {
+	It("has places of filters without a domain in the first domain of the proxy only", func() {
 		places := []limitPlace{{"shop/root", "each", filter("")}}
 		Expect(described(places, true, "path")[0].Routes).To(Equal([]string{"shop/root"}))
 		Expect(described(places, false, "path")[0].Routes).To(BeEmpty())
@@ -62,25 +62,25 @@ var _ = Describe("What is said of a limit", func() {
 		Expect(windowSeconds(unit)).To(BeEquivalentTo(seconds))
 	},
 		Entry(nil, "second", 1), Entry(nil, "minute", 60), Entry(nil, "hour", 3_600), Entry(nil, "day", 86_400),
-		Entry(nil, "week", 604_800), Entry(nil, "month", 2_592_000), Entry(nil, "year", 31_536_000), Entry("nothing", "fortnight", 0),
+		Entry(nil, "week", 604_800), Entry(nil, "month", 2_592_000), Entry(nil, "year", 31_536_000), Entry("an unknown unit", "fortnight", 0),
 	)
 })
 
-var _ = Describe("The domains of a tried request", func() {
+var _ = Describe("The domains in a test of rate limits", func() {
 	configs := []*model.GlobalConfig{
 		{ID: 36, Name: "rates", Type: model.GlobalConfigRateLimit, Config: `{"domain":"shop.eu"}`},
 		{ID: 2, Name: "login", Type: model.GlobalConfigOAuth, Config: `{}`},
 	}
 
-	DescribeTable("have the names of", func(wire, config, domain string) {
+	DescribeTable("are named after", func(wire, config, domain string) {
 		e := Explained{Answer: explain.Answer{Filters: []explain.Filter{{Descriptors: []explain.Descriptor{{Domain: wire}}}}}}
 		got := RateLimitTest(e, configs).Descriptors[0]
 		Expect(got.Config).To(Equal(config))
 		Expect(got.Domain).To(Equal(domain))
 	},
 		Entry("the global config, dots and all", "10/shop-eu", "rates", "shop.eu"),
-		Entry("none where it is gone", "z/shop-eu", "", "shop-eu"),
-		Entry("one of another type now", "2/shop-eu", "login", "shop-eu"),
-		Entry("none where filters state the limit", "0/stated-by-filters", "", "stated-by-filters"),
+		Entry("nothing if it is gone", "z/shop-eu", "", "shop-eu"),
+		Entry("nothing if it has another type now", "2/shop-eu", "login", "shop-eu"),
+		Entry("nothing for filters that state their own limit", "0/stated-by-filters", "", "stated-by-filters"),
 	)
 })

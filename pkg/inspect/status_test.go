@@ -32,13 +32,13 @@ var _ = Describe("The state of an Envoy", func() {
 		Expect(got.State).To(Equal(state))
 		Expect(got.Applied).To(BeEquivalentTo(applied))
 	},
-		Entry("current with what its proxy should have, though later revisions changed others", status.Envoy{Progress: status.Progress{Applied: 5}}, "current", 7),
-		Entry("slow with an older one", status.Envoy{Progress: status.Progress{Applied: 4}}, "slow", 4),
-		Entry("waiting where a host is held back", status.Envoy{Progress: status.Progress{Applied: 4, Waiting: []status.Wait{{}}}}, "waiting", 4),
-		Entry("refused before all else", status.Envoy{Progress: status.Progress{Applied: 5, Refused: []status.Refusal{{}}, Waiting: []status.Wait{{}}}}, "refused", 5),
+		Entry("current if it has what its proxy should have, even if later revisions changed other proxies", status.Envoy{Progress: status.Progress{Applied: 5}}, "current", 7),
+		Entry("slow if it has an older configuration", status.Envoy{Progress: status.Progress{Applied: 4}}, "slow", 4),
+		Entry("waiting if a host is held back", status.Envoy{Progress: status.Progress{Applied: 4, Waiting: []status.Wait{{}}}}, "waiting", 4),
+		Entry("refused in preference to all others", status.Envoy{Progress: status.Progress{Applied: 5, Refused: []status.Refusal{{}}, Waiting: []status.Wait{{}}}}, "refused", 5),
 	)
 
-	It("names the proxy for what was refused and made from nothing", func() {
+	It("names the proxy for a refused resource that comes from no object", func() {
 		got := envoyView(seenEnvoy{Envoy: status.Envoy{Proxy: "gw", Progress: status.Progress{Refused: []status.Refusal{
 			{TypeURL: ListenerType, Resource: "http", Text: "no"}, {Objects: []model.Key{model.RouteKey("shop", "root")}},
 		}}}}, 7)
@@ -46,7 +46,7 @@ var _ = Describe("The state of an Envoy", func() {
 		Expect(got.Refused[1].Objects).To(Equal([]string{"/service/shop/route/root"}))
 	})
 
-	It("is not explained by a refusal while an answer about its listeners or routes is missing", func() {
+	It("is not explained by a refusal if an answer about its listeners or routes is missing", func() {
 		sent, later := time.Unix(1, 0), time.Unix(2, 0)
 		e := status.Envoy{Progress: status.Progress{Refused: []status.Refusal{{}}}, Types: map[string]status.Answers{
 			RouteType: {Sent: status.Answer{At: sent}, Rejected: status.Answer{At: later}},
@@ -78,20 +78,20 @@ var _ = Describe("The conditions of a proxy", func() {
 		Expect(isBelow(key, "gw", below)).To(Equal(want))
 	},
 		Entry("itself", model.ProxyKey("gw"), true),
-		Entry("no other proxy", model.ProxyKey("other"), false),
+		Entry("not another proxy", model.ProxyKey("other"), false),
 		Entry("its service", model.ServiceKey("shop"), true),
-		Entry("a route of it", model.RouteKey("shop", "root"), true),
+		Entry("a route of its service", model.RouteKey("shop", "root"), true),
 		Entry("a filter of the route", model.RouteFilterKey("shop", "root", "each"), true),
-		Entry("no route of another service", model.RouteKey("api", "root"), false),
+		Entry("not a route of another service", model.RouteKey("api", "root"), false),
 		Entry("its link to a service", model.ProxyServiceKey("gw", "shop"), true),
-		Entry("no link of another proxy", model.ProxyServiceKey("other", "shop"), false),
-		Entry("a global config that holds", model.GlobalConfigKey("rates"), true),
-		Entry("none that does not", model.GlobalConfigKey("other"), false),
+		Entry("not a link of another proxy", model.ProxyServiceKey("other", "shop"), false),
+		Entry("a global config that applies", model.GlobalConfigKey("rates"), true),
+		Entry("not one that does not apply", model.GlobalConfigKey("other"), false),
 	)
 })
 
 var _ = Describe("The conditions of an upstream", func() {
-	It("say once for each proxy how it is", func() {
+	It("describe it once for each proxy", func() {
 		of := func(proxy string, state health.State) UpstreamHealth {
 			return UpstreamHealth{Proxy: proxy, Condition: health.Condition{State: state, Message: string(state)}}
 		}
@@ -105,18 +105,18 @@ var _ = Describe("The conditions of an upstream", func() {
 	})
 })
 
-var _ = Describe("How far an object is", func() {
+var _ = Describe("The progress of an object", func() {
 	lag := status.Lag{Reason: status.Slow, Message: "the Envoy at 192.0.2.1:1 has not answered yet"}
 
-	DescribeTable("is that", func(proxies []string, lagging []status.Lag, done bool, message string) {
+	DescribeTable("is described as", func(proxies []string, lagging []status.Lag, done bool, message string) {
 		c := programmedCondition(&reach{proxies: proxies}, lagging)
 		Expect(c.Status).To(Equal(done))
 		Expect(c.Message).To(Equal(message))
 	},
-		Entry("nothing uses it", nil, nil, false, "no proxy uses it"),
-		Entry("all have it", []string{"gw"}, nil, true, "every Envoy that it reaches has it"),
-		Entry("one lacks it", []string{"gw"}, []status.Lag{lag}, false, "the Envoy at 192.0.2.1:1 has not answered yet"),
-		Entry("several lack it", []string{"gw"}, []status.Lag{lag, lag, lag}, false,
+		Entry("unused", nil, nil, false, "no proxy uses it"),
+		Entry("complete", []string{"gw"}, nil, true, "every Envoy that it reaches has it"),
+		Entry("one Envoy lacks it", []string{"gw"}, []status.Lag{lag}, false, "the Envoy at 192.0.2.1:1 has not answered yet"),
+		Entry("several Envoys lack it", []string{"gw"}, []status.Lag{lag, lag, lag}, false,
 			"the Envoy at 192.0.2.1:1 has not answered yet; lagging lists this and 2 more"),
 	)
 

@@ -8,7 +8,7 @@ import (
 )
 
 var _ = Describe("Positions", func() {
-	It("say what a revision has, and of one that is not known what the one before it has", func() {
+	It("map a revision to what it has, and an unknown revision to what the previous one has", func() {
 		p := &kube.Positions{}
 		Expect(p.At(1)).To(BeNil())
 		p.Add(1, map[string]int64{"GatewayHost": 10})
@@ -21,7 +21,7 @@ var _ = Describe("Positions", func() {
 		Expect(p.At(9)).To(Equal(map[string]int64{"GatewayHost": 15}))
 	})
 
-	It("are kept in a bounded number, the newest", func() {
+	It("are limited in number; the newest are kept", func() {
 		p := &kube.Positions{}
 		for i := range 1000 {
 			p.Add(int64(i), map[string]int64{"Service": int64(i)})
@@ -32,7 +32,7 @@ var _ = Describe("Positions", func() {
 })
 
 var _ = Describe("The file of the proxies", func() {
-	It("gives the proxies that it names their fields, and the others the defaults", func() {
+	It("sets the fields of the proxies that it names, and gives the others the defaults", func() {
 		list, err := kube.ReadProxies("version: 1\nproxies:\n- {name: edge, http_port: 81}\n", "internal", "edge")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).To(HaveLen(2))

@@ -60,7 +60,7 @@ var _ = Describe("A failed login", func() {
 		Entry(nil, "", "", "", "other"),
 	)
 
-	It("is not what Envoy logs, and takes nothing over that somebody else may have written", func() {
+	It("is not an Envoy log line, and contains nothing that an outsider may have written", func() {
 		_, ok := logins.Read([]byte(`{"level":"warning","logger":"main","line":"x"}`))
 		Expect(ok).To(BeFalse())
 		_, ok = logins.Read([]byte(`{"gatehouse":"login_failed","service":`))
@@ -107,7 +107,7 @@ var _ = Describe("A failed login", func() {
 		Expect(said(at.Add(3 * time.Hour))).To(ContainElement(ContainSubstring("; 1 since 2026-11-22 13:00:00 UTC")))
 	})
 
-	It("is bounded, whatever comes", func() {
+	It("is reported within limits, whatever comes", func() {
 		var c logins.Counts
 		at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 		reports := 0
@@ -120,7 +120,7 @@ var _ = Describe("A failed login", func() {
 		Expect(reports).To(Equal(30))
 		Expect(c.Conditions(at)).To(HaveLen(2 * 2000))
 		Expect(c.Totals()).To(Equal(map[string]int{"other": 5000}))
-		By("and goes on with others when those are old")
+		By("others are reported once those are old")
 		f, _ := logins.Read(line("", "", ""))
 		fresh, _ := c.Add(f, at.Add(2*time.Hour))
 		Expect(fresh).To(BeTrue())
@@ -139,15 +139,15 @@ var _ = Describe("A token whose key is not known", func() {
 	}
 
 	DescribeTable("names its filter", func(line, want string) { Expect(read(line)).To(Equal(want)) },
-		Entry("that of the service", `{"gatehouse":"key_unknown","route":null,"host":"filter/api/12345678"}`, "/filter/api"),
-		Entry("that of the route before it", `{"gatehouse":"key_unknown","route":"filter/admin/1","host":"filter/api/2"}`, "/filter/admin"),
-		Entry("not where Envoy knows none", `{"gatehouse":"key_unknown","route":"-","host":"-"}`, "nothing"),
-		Entry("not that of a login", `{"gatehouse":"login_failed","service":"shop","login":"filter/staff","host":"filter/staff/1"}`, "nothing"),
-		Entry("not another kind", `{"gatehouse":"key_unknown","host":"secret/api/1"}`, "nothing"),
-		Entry("not half a line", `{"gatehouse":"key_unknown","host":"filter/a`, "nothing"),
+		Entry("of the service", `{"gatehouse":"key_unknown","route":null,"host":"filter/api/12345678"}`, "/filter/api"),
+		Entry("of the route, in preference to the service's", `{"gatehouse":"key_unknown","route":"filter/admin/1","host":"filter/api/2"}`, "/filter/admin"),
+		Entry("unless Envoy knows none", `{"gatehouse":"key_unknown","route":"-","host":"-"}`, "nothing"),
+		Entry("unless the line is from a login", `{"gatehouse":"login_failed","service":"shop","login":"filter/staff","host":"filter/staff/1"}`, "nothing"),
+		Entry("unless it is another kind of object", `{"gatehouse":"key_unknown","host":"secret/api/1"}`, "nothing"),
+		Entry("unless the line is cut off", `{"gatehouse":"key_unknown","host":"filter/a`, "nothing"),
 	)
 
-	It("is no login that failed", func() {
+	It("is not a failed login", func() {
 		_, ok := logins.Read([]byte(`{"gatehouse":"key_unknown","host":"filter/api/1"}`))
 		Expect(ok).To(BeFalse())
 	})

@@ -129,7 +129,7 @@ func refusing(status int, body string) http.HandlerFunc {
 }
 
 var _ = Describe("The test of a login", func() {
-	It("uses what the provider says, and nothing else", func(ctx SpecContext) {
+	It("uses what the provider publishes, and nothing else", func(ctx SpecContext) {
 		b := newBench(ctx, "")
 		result := b.test(ctx)
 		Expect(said(result, "discovery")).To(HavePrefix("ok: " + b.Issuer() + " names its endpoints"))
@@ -155,42 +155,42 @@ var _ = Describe("The test of a login", func() {
 		Expect(asked).To(Equal([]string{"GET /.well-known/openid-configuration", "GET /keys", "GET /auth", "POST /token"}))
 	})
 
-	DescribeTable("knows what an answer of the token endpoint says of the secret", func(ctx SpecContext, status int, body, want string) {
+	DescribeTable("interprets the token endpoint's answer about the secret", func(ctx SpecContext, status int, body, want string) {
 		b := newBench(ctx, "")
 		b.Handle("/token", refusing(status, body))
 		Expect(said(b.test(ctx), "secret")).To(HavePrefix(want))
 	},
-		Entry("the code is wrong", 400, `{"error":"invalid_grant","error_description":"x"}`, "ok: "),
-		Entry("the code is wrong, says another", 403, `{"error":"invalid_grant"}`, "ok: "),
-		Entry("the client is wrong", 400, `{"error":"invalid_client"}`, "failed: the token endpoint refuses the client: invalid_client -> write the client_secret"),
-		Entry("without a word", 401, ``, "failed: the token endpoint refuses the client: it does not say why"),
-		Entry("with the secret", 401, `{"error":"invalid_client","error_description":"`+clientSecret+` is wrong"}`, "failed: the token endpoint refuses the client: invalid_client ([client_secret] is wrong)"),
-		Entry("with control characters", 401, `{"error":"invalid_client","error_description":"a\u001b[2Jb"}`, "failed: the token endpoint refuses the client: invalid_client (a?[2Jb)"),
-		Entry("the flow is not allowed", 400, `{"error":"unauthorized_client"}`, "failed: the token endpoint refuses the client: unauthorized_client -> allow the client the authorization code flow"),
-		Entry("nothing of it", 400, `{"error":"invalid_request"}`, "unclear: "),
+		Entry("wrong code", 400, `{"error":"invalid_grant","error_description":"x"}`, "ok: "),
+		Entry("wrong code, with another status", 403, `{"error":"invalid_grant"}`, "ok: "),
+		Entry("wrong client", 400, `{"error":"invalid_client"}`, "failed: the token endpoint refuses the client: invalid_client -> write the client_secret"),
+		Entry("no reason", 401, ``, "failed: the token endpoint refuses the client: it does not say why"),
+		Entry("the secret in the answer", 401, `{"error":"invalid_client","error_description":"`+clientSecret+` is wrong"}`, "failed: the token endpoint refuses the client: invalid_client ([client_secret] is wrong)"),
+		Entry("control characters", 401, `{"error":"invalid_client","error_description":"a\u001b[2Jb"}`, "failed: the token endpoint refuses the client: invalid_client (a?[2Jb)"),
+		Entry("flow not allowed", 400, `{"error":"unauthorized_client"}`, "failed: the token endpoint refuses the client: unauthorized_client -> allow the client the authorization code flow"),
+		Entry("another error", 400, `{"error":"invalid_request"}`, "unclear: "),
 		Entry("a broken provider", 500, `oh`, "unclear: "),
 		Entry("a page", 200, `<html>`, "failed: what is at"),
-		Entry("nothing there", 404, ``, "failed: there is no token endpoint"),
-		Entry("another address", 302, `https://127.0.0.1:1/`, "failed: there is no token endpoint"),
+		Entry("not found", 404, ``, "failed: there is no token endpoint"),
+		Entry("a redirect", 302, `https://127.0.0.1:1/`, "failed: there is no token endpoint"),
 	)
 
-	DescribeTable("knows what an answer to the authorization request says", func(ctx SpecContext, status int, body, want string) {
+	DescribeTable("interprets the answer to the authorization request", func(ctx SpecContext, status int, body, want string) {
 		b := newBench(ctx, "")
 		b.Handle("/auth", refusing(status, body))
 		Expect(said(b.test(ctx), "authorization")).To(HavePrefix(want))
 	},
 		Entry("a form", 200, `<form>`, "ok: the identity provider answers with a page (200)"),
-		Entry("a form elsewhere", 302, `https://login.test/form?secret=1`, "ok: the identity provider sends users on to https://login.test/form ->"),
-		Entry("an error that comes back", 302, `https://shop.test:8443/callback?error=invalid_scope&error_description=no+email`,
+		Entry("a form on another page", 302, `https://login.test/form?secret=1`, "ok: the identity provider sends users on to https://login.test/form ->"),
+		Entry("an error sent back to the callback", 302, `https://shop.test:8443/callback?error=invalid_scope&error_description=no+email`,
 			"failed: the identity provider refuses the request of the gateway: invalid_scope (no email) -> take those out of scopes"),
-		Entry("the redirect", 400, `{"error":"invalid_request","error_description":"redirect_uri did not match"}`,
+		Entry("wrong redirect URI", 400, `{"error":"invalid_request","error_description":"redirect_uri did not match"}`,
 			"failed: the identity provider refuses the request of the gateway: invalid_request (redirect_uri did not match) -> register https://shop.test:8443/callback"),
-		Entry("the redirect, in a page", 400, `<p>Error: redirect_uri_mismatch</p>`, "failed: the identity provider refuses the request of the gateway: redirect_uri_mismatch -> register https://"),
-		Entry("the client", 401, `{"error":"invalid_client"}`, "failed: the identity provider refuses the request of the gateway: invalid_client -> write the client_id"),
-		Entry("nothing", 400, `<p>no</p>`, "failed: the identity provider refuses the request of the gateway with status 400"),
+		Entry("wrong redirect URI, in a page", 400, `<p>Error: redirect_uri_mismatch</p>`, "failed: the identity provider refuses the request of the gateway: redirect_uri_mismatch -> register https://"),
+		Entry("wrong client", 401, `{"error":"invalid_client"}`, "failed: the identity provider refuses the request of the gateway: invalid_client -> write the client_id"),
+		Entry("no reason", 400, `<p>no</p>`, "failed: the identity provider refuses the request of the gateway with status 400"),
 	)
 
-	DescribeTable("knows what the gateway has to answer without a session", func(ctx SpecContext, change func(http.Header, url.Values) int, want string) {
+	DescribeTable("verifies how the gateway answers without a session", func(ctx SpecContext, change func(http.Header, url.Values) int, want string) {
 		b := newBench(ctx, "")
 		envoy := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			Expect(r.Host).To(HavePrefix("shop.test:"))
@@ -228,15 +228,15 @@ var _ = Describe("The test of a login", func() {
 		Entry("a closed service", func(http.Header, url.Values) int { return 503 }, "failed: it answers 503"),
 		Entry("no PKCE", func(_ http.Header, q url.Values) int { q.Del("code_challenge_method"); return 302 },
 			`failed: it redirects a request without a session, but with the code_challenge_method "" in place of "S256"`),
-		Entry("another redirect", func(_ http.Header, q url.Values) int { q.Set("redirect_uri", "https://evil.test/callback"); return 302 },
+		Entry("another redirect URI", func(_ http.Header, q url.Values) int { q.Set("redirect_uri", "https://evil.test/callback"); return 302 },
 			`failed: it redirects a request without a session, but with the redirect_uri "https://evil.test/callback"`),
 		Entry("no state", func(_ http.Header, q url.Values) int { q.Del("state"); return 302 }, "failed: it redirects a request without a session, but without a code_challenge or a state"),
-		Entry("a scope less", func(_ http.Header, q url.Values) int { q.Set("scope", "openid"); return 302 }, "failed: it redirects a request without a session, but without the scope email"),
+		Entry("a missing scope", func(_ http.Header, q url.Values) int { q.Set("scope", "openid"); return 302 }, "failed: it redirects a request without a session, but without the scope email"),
 		Entry("a cookie that is not Secure", func(h http.Header, _ url.Values) int { h.Set("Set-Cookie", "OauthNonce=1; HttpOnly"); return 302 },
 			"failed: it redirects a request without a session, but with the cookie OauthNonce, which is not Secure and HttpOnly"),
 	)
 
-	It("sends the secret in the header where that is asked for", func(ctx SpecContext) {
+	It("sends the secret in the header if the login is configured that way", func(ctx SpecContext) {
 		b := newBench(ctx, `, "token_endpoint_auth_method": "client_secret_basic"`)
 		b.Handle("/token", func(w http.ResponseWriter, r *http.Request) {
 			id, secret, _ := r.BasicAuth()
@@ -249,7 +249,7 @@ var _ = Describe("The test of a login", func() {
 		Expect(said(b.test(ctx), "secret")).To(HavePrefix("ok: "))
 	})
 
-	It("asks nobody where the rules forbid it", func(ctx SpecContext) {
+	It("calls no server if the rules forbid it", func(ctx SpecContext) {
 		b := newBench(ctx, "")
 		b.tester.Client = oidc.NewClient(oidc.Options{Authorities: b.Authority.PEM})
 		result := b.test(ctx)
@@ -258,7 +258,7 @@ var _ = Describe("The test of a login", func() {
 		Expect(b.Asked).To(BeEmpty())
 	})
 
-	It("asks the host of external_oauth_service only where the rules allow it", func(ctx SpecContext) {
+	It("calls the host of external_oauth_service only if the rules allow it", func(ctx SpecContext) {
 		b := newBench(ctx, "")
 		_, err := b.db.Write(ctx, store.Origin{Actor: "test"}, func(w store.Writer) error {
 			return store.Delete(w, model.ServiceFilterKey("shop", "staff"))
@@ -279,7 +279,7 @@ var _ = Describe("The test of a login", func() {
 		Expect(b.Asked).To(BeEmpty())
 	})
 
-	It("takes the address that users see", func(ctx SpecContext) {
+	It("accepts the address that users see", func(ctx SpecContext) {
 		b := newBench(ctx, "")
 		s, err := b.find(ctx, "gw", "https://SHOP.test")
 		Expect(err).NotTo(HaveOccurred())

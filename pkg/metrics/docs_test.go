@@ -44,7 +44,7 @@ var _ = Describe("The documents", func() {
 		Entry("operations.md", "operations.md"),
 	)
 
-	It("have a row for each", func() {
+	It("have a row for each metric", func() {
 		rows := regexp.MustCompile("(?m)^\\| `.*$").FindAllString(read("metrics.md"), -1)
 		for _, name := range names {
 			Expect(rows).To(ContainElement(ContainSubstring("`"+name)), name)

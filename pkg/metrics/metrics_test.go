@@ -51,7 +51,7 @@ var _ = Describe("Metrics", func() {
 		}))
 	})
 
-	It("tell what the registry knows and what the API answered", func() {
+	It("report the registry's state and the API's answers", func() {
 		r := status.NewRegistry()
 		m, err := metrics.New(r, "1.2.3")
 		Expect(err).NotTo(HaveOccurred())
@@ -128,7 +128,7 @@ var _ = Describe("Metrics", func() {
 		}))
 	})
 
-	It("of two processes do not meet", func() {
+	It("of two processes are independent", func() {
 		a, err := metrics.New(status.NewRegistry(), "1")
 		Expect(err).NotTo(HaveOccurred())
 		b, err := metrics.New(status.NewRegistry(), "1")

@@ -18,7 +18,7 @@ import (
 )
 
 var _ = Describe("A certificate", func() {
-	It("that demands a stapled OCSP answer is refused", func() {
+	It("with the must-staple extension is refused", func() {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		Expect(err).NotTo(HaveOccurred())
 		template := &x509.Certificate{

@@ -17,20 +17,20 @@ var _ = DescribeTable("EndpointOf", func(ready, serving, terminating bool, want 
 	Expect(e).To(Equal(want))
 },
 	Entry("ready", true, true, false, model.Endpoint{Address: "10.0.0.1", Port: 80, Zone: "a"}),
-	Entry("ready, of a Service that publishes what is not", true, false, false, model.Endpoint{Address: "10.0.0.1", Port: 80, Zone: "a"}),
+	Entry("ready, of a Service with publishNotReadyAddresses", true, false, false, model.Endpoint{Address: "10.0.0.1", Port: 80, Zone: "a"}),
 	Entry("not ready", false, false, false, nil),
-	Entry("not ready, whatever serving says", false, true, false, nil),
+	Entry("not ready but serving", false, true, false, nil),
 	Entry("terminating and serving", false, true, true, model.Endpoint{Address: "10.0.0.1", Port: 80, Zone: "a", Draining: true}),
-	Entry("terminating, with the ready of publishNotReadyAddresses", true, true, true, model.Endpoint{Address: "10.0.0.1", Port: 80, Zone: "a", Draining: true}),
+	Entry("terminating and serving, of a Service with publishNotReadyAddresses", true, true, true, model.Endpoint{Address: "10.0.0.1", Port: 80, Zone: "a", Draining: true}),
 	Entry("terminating and done", false, false, true, nil),
-	Entry("terminating and done, with the ready of publishNotReadyAddresses", true, false, true, nil),
+	Entry("terminating and done, of a Service with publishNotReadyAddresses", true, false, true, nil),
 )
 
 var _ = Describe("Endpoints", func() {
 	a := model.Endpoint{Address: "10.0.0.1", Port: 80}
 	b := model.Endpoint{Address: "10.0.0.2", Port: 80, Zone: "z"}
 
-	It("are the same in any order, and with what is said twice", func() {
+	It("are the same in any order, and with duplicates", func() {
 		draining := a
 		draining.Draining = true
 		e := model.NewEndpoints(b, draining, a, b)
@@ -40,14 +40,14 @@ var _ = Describe("Endpoints", func() {
 		Expect(e.Equal(nil)).To(BeFalse())
 	})
 
-	It("leave out what is no address", func() {
+	It("leave out invalid addresses", func() {
 		Expect(model.NewEndpoints(
 			model.Endpoint{Address: "shop.example", Port: 80}, model.Endpoint{Address: "fe80::1%eth0", Port: 80},
 			model.Endpoint{Address: "10.0.0.1"}, model.Endpoint{Address: "10.0.0.1", Port: 65536}, model.Endpoint{Address: "2001:db8::1", Port: 65535},
 		).All()).To(Equal([]model.Endpoint{{Address: "2001:db8::1", Port: 65535}}))
 	})
 
-	It("of nobody are not the absence of any", func() {
+	It("that are an empty list differ from no list", func() {
 		var none *model.Endpoints
 		Expect(none.All()).To(BeEmpty())
 		Expect(none.Equal(model.NewEndpoints())).To(BeFalse())
@@ -79,7 +79,7 @@ var _ = Describe("Config.Apply of endpoints", func() {
 		Expect(upstream().IsDiscovered()).To(BeTrue())
 	})
 
-	It("touches no tree when only they are others", func() {
+	It("touches no tree if only they change", func() {
 		before := c.Service("shop")
 		Expect(apply(of(two), false)).To(Equal(model.Touched{Upstreams: []string{"blue"}}))
 		Expect(c.Endpoints("blue")).To(BeIdenticalTo(two))
@@ -87,11 +87,11 @@ var _ = Describe("Config.Apply of endpoints", func() {
 		Expect(c.Service("shop")).To(BeIdenticalTo(before))
 	})
 
-	It("touches nothing when they are the same", func() {
+	It("touches nothing if they are the same", func() {
 		Expect(apply(of(model.NewEndpoints(one.All()...)), false)).To(Equal(model.Touched{}))
 	})
 
-	It("replaces what an upstream touches that comes to be discovered, and that is not any more", func() {
+	It("replaces trees when an upstream becomes discovered, and when it stops being discovered", func() {
 		Expect(apply(of(nil), false)).To(Equal(model.Touched{Services: []string{"shop"}, Upstreams: []string{"blue"}}))
 		Expect(upstream()).To(Equal(blue))
 		Expect(c.Endpoints("blue")).To(BeNil())
@@ -100,23 +100,23 @@ var _ = Describe("Config.Apply of endpoints", func() {
 		Expect(blue.IsDiscovered()).To(BeFalse(), "objects are never modified")
 	})
 
-	It("keeps those of an upstream that is written, and of one that a full change does not speak of", func() {
+	It("keeps those of an upstream that is rewritten, and of one that a full change does not mention", func() {
 		Expect(apply(nil, false, entry(&model.Upstream{ID: 1, Name: "blue", Weight: 5}))).To(Equal(model.Touched{Services: []string{"shop"}}))
 		Expect(upstream().IsDiscovered()).To(BeTrue())
 		Expect(apply(nil, true, all...).Upstreams).To(BeEmpty())
 		Expect(c.Endpoints("blue")).To(BeIdenticalTo(one))
 	})
 
-	DescribeTable("forgets those of an upstream that is gone", func(full bool, entries ...model.Entry) {
+	DescribeTable("forgets those of an upstream that is removed", func(full bool, entries ...model.Entry) {
 		Expect(apply(nil, full, entries...).Upstreams).To(Equal([]string{"blue"}))
 		apply(nil, false, entry(blue))
 		Expect(c.Endpoints("blue")).To(BeNil())
 	},
 		Entry("deleted", false, model.Entry{Key: blue.Key()}),
-		Entry("not named", true, entry(green)),
+		Entry("missing from a full change", true, entry(green)),
 	)
 
-	It("forgets those of an upstream that never was", func() {
+	It("ignores those of an upstream that never existed", func() {
 		Expect(apply(map[model.Key]*model.Endpoints{model.UpstreamKey("grey"): two}, false)).To(Equal(model.Touched{}))
 		apply(nil, false, entry(&model.Upstream{ID: 3, Name: "grey"}))
 		Expect(c.Endpoints("grey")).To(BeNil())

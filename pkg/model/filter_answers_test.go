@@ -37,20 +37,20 @@ var _ = DescribeTable("A redirect", func(config, field string, code int) {
 	Entry("has a query with a space", `{"path":"/a?b c"}`, ".path", 0),
 )
 
-var _ = Describe("A redirect to nowhere", func() {
+var _ = Describe("A redirect without a target", func() {
 	It("is refused", func() {
 		f := &model.Filter{Name: "f", Type: model.FilterRedirect, Config: `{"code":301}`}
 		Expect(f.Validate()).To(HaveLen(1))
 	})
 })
 
-var _ = DescribeTable("An answer", func(config, field string) {
+var _ = DescribeTable("A direct response", func(config, field string) {
 	Expect(refusedField(model.FilterDirectResponse, config)).To(Equal(field))
 },
 	Entry("has nothing but its status", `{"status":404}`, ""),
-	Entry("is as long as can be", fmt.Sprintf(`{"body":%q}`, strings.Repeat("a", 65536)), ""),
+	Entry("has the maximum length", fmt.Sprintf(`{"body":%q}`, strings.Repeat("a", 65536)), ""),
 	Entry("is too long", fmt.Sprintf(`{"body":%q}`, strings.Repeat("a", 65537)), ".body"),
 	Entry("redirects", `{"status":301}`, ".status"),
-	Entry("is of no type", `{"content_type":"text/html\r\nx: y"}`, ".content_type"),
+	Entry("has an invalid content type", `{"content_type":"text/html\r\nx: y"}`, ".content_type"),
 	Entry("has a header of the connection", `{"headers":{"te":"x"}}`, ".headers.te"),
 )

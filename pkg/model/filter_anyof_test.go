@@ -17,14 +17,14 @@ var _ = DescribeTable("A configuration with one of several credentials", func(co
 },
 	Entry("that has two", `{"apikey":{"keys":"a"},`+someUsers+`}`, ""),
 	Entry("that has all", `{"apikey":{"keys":"a"},`+someUsers+`,`+someToken+`}}`, ""),
-	Entry("that has an empty one", `{"apikey":{},`+someUsers+`}`, ".apikey.keys"),
-	Entry("with a header of keys that ends an expression", `{"apikey":{"keys":"a","header":"x'y"},`+someUsers+`}`, ".apikey.header"),
-	Entry("of which one keeps what the other removes", `{`+someUsers+`,`+someToken+`,"forward":true}}`, ".jwt.forward"),
-	Entry("of which one keeps another header", `{`+someUsers+`,`+someToken+`,"forward":true,"from":{"header":"x-token"}}}`, ""),
-	Entry("with a password under a key in other letters", `{"apikey":{"keys":"a"},"basicauth":{"users":[{"name":"a","Password":"twelve-chars"}]}}`, ".basicauth.users[0].Password"),
+	Entry("that has an invalid one", `{"apikey":{},`+someUsers+`}`, ".apikey.keys"),
+	Entry("with a key header that would end an expression", `{"apikey":{"keys":"a","header":"x'y"},`+someUsers+`}`, ".apikey.header"),
+	Entry("of which one forwards the header that another removes", `{`+someUsers+`,`+someToken+`,"forward":true}}`, ".jwt.forward"),
+	Entry("of which one forwards another header", `{`+someUsers+`,`+someToken+`,"forward":true,"from":{"header":"x-token"}}}`, ""),
+	Entry("with a password under a key in another letter case", `{"apikey":{"keys":"a"},"basicauth":{"users":[{"name":"a","Password":"twelve-chars"}]}}`, ".basicauth.users[0].Password"),
 )
 
-var _ = It("A configuration with one of several credentials that has one alone is refused", func() {
+var _ = It("A configuration with one of several credentials is refused if it has only one", func() {
 	for _, config := range []model.JSON{`{}`, `{` + someUsers + `}`, `{"apikey":{"keys":"a"}}`} {
 		errs := (&model.Filter{Name: "f", Type: model.FilterAnyOf, Config: config}).Validate()
 		Expect(errs).To(HaveLen(1))

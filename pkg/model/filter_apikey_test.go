@@ -14,7 +14,7 @@ var _ = Describe("A filter that names the header of API keys", func() {
 		return (&model.Filter{Name: "f", Type: model.FilterAPIKey, Config: model.JSON(config)}).Validate()
 	}
 
-	It("takes no header that Envoy would read as a command, or that means something else", func() {
+	It("accepts no header that Envoy would parse as a format command, or that has another meaning", func() {
 		for _, header := range []string{"a%b", "a)", "a(b", "a?b", "a|b", ":path", "authorization", "Cookie", "X-Client", "x-gatehouse-key", "host", "x-forwarded-for", "te", "a b", "x\n", strings.Repeat("x", 256)} {
 			list := fault(`{"keys":"a","header":` + quote(header) + `}`)
 			Expect(list).To(HaveLen(1), header)
@@ -25,7 +25,7 @@ var _ = Describe("A filter that names the header of API keys", func() {
 		}
 	})
 
-	It("names a client at least, and 100 at most", func() {
+	It("lists from 1 to 100 clients", func() {
 		Expect(fault(`{"keys":"a","clients":[]}`)).To(Equal([]model.FieldError{
 			{Field: "Filter_config.clients", Message: "is empty, so no client would be allowed; name at least one, or omit clients"},
 		}))

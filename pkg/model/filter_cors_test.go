@@ -38,26 +38,26 @@ var _ = DescribeTable("An origin", func(origin string, right bool) {
 	Entry("with a path", "https://a.test/b", false),
 	Entry("with a query", "https://a.test?b", false),
 	Entry("with a user", "https://a@a.test", false),
-	Entry("with an upper case scheme", "HTTPS://a.test", false),
-	Entry("with an upper case host", "https://A.test", false),
-	Entry("with the usual port of https", "https://a.test:443", false),
-	Entry("with the usual port of http", "http://a.test:80", false),
+	Entry("with an uppercase scheme", "HTTPS://a.test", false),
+	Entry("with an uppercase host", "https://A.test", false),
+	Entry("with the default port of https", "https://a.test:443", false),
+	Entry("with the default port of http", "http://a.test:80", false),
 	Entry("with an empty port", "https://a.test:", false),
 	Entry("with the port 0", "https://a.test:0", false),
 	Entry("with a port of six digits", "https://a.test:100000", false),
-	Entry("with zeros before the port", "https://a.test:08443", false),
-	Entry("with a long address", "https://[2001:db8:0::1]", false),
-	Entry("with an address that is none", "https://300.1.1.1", false),
+	Entry("with a port that has leading zeros", "https://a.test:08443", false),
+	Entry("with a long IPv6 address", "https://[2001:db8:0::1]", false),
+	Entry("with an invalid address", "https://300.1.1.1", false),
 	Entry("not in ASCII", "https://bücher.example", false),
 	Entry("with a space", "https://a.test ", false),
 	Entry("with a line break", "https://a.test\r\nx: y", false),
-	Entry("that is none", "null", false),
+	Entry("that is a word", "null", false),
 	Entry("with a wildcard", "https://*.a.test", false),
 	Entry("empty", "", false),
 )
 
 var _ = Describe("The expression for origins", func() {
-	DescribeTable("that lets in anybody is refused", func(expr string, right bool) {
+	DescribeTable("that matches every origin is refused", func(expr string, right bool) {
 		Expect(refusedField(model.FilterCORS, fmt.Sprintf(`{"origins":[{"regex":%s}]}`, quoted(expr)))).To(Equal(map[bool]string{true: "", false: ".origins"}[right]))
 	},
 		Entry(nil, `https://[a-z]+\.a\.test`, true),
@@ -65,12 +65,12 @@ var _ = Describe("The expression for origins", func() {
 		Entry("all of https", `https://.*`, false),
 		Entry("all of http", `https?://[^/]+`, false),
 		Entry("one with an alternative", `https://a\.test|.*`, false),
-		Entry("what Envoy asks for", `https://a\.test|\*`, false),
-		Entry("pages without an origin", `https://a\.test|null`, false),
-		Entry("too large", `https://(a{30}){30}{9}`, false),
+		Entry("the asterisk that Envoy recognizes", `https://a\.test|\*`, false),
+		Entry("the origin null", `https://a\.test|null`, false),
+		Entry("a program that is too large", `https://(a{30}){30}{9}`, false),
 	)
 
-	DescribeTable("that lets in more than it seems to is told of", func(expr, told string) {
+	DescribeTable("that matches more than it seems to causes a warning", func(expr, told string) {
 		spec, _ := (&model.Filter{Name: "f", Type: model.FilterCORS, Config: model.JSON(fmt.Sprintf(`{"origins":[{"regex":%s}]}`, quoted(expr)))}).Parse().Spec.(*model.CORSFilter)
 		if told == "" {
 			Expect(spec.Advice()).To(BeEmpty())
@@ -89,12 +89,12 @@ var _ = Describe("The expression for origins", func() {
 		Entry("any name at the end", `https://a\.([a-z.]+)`, `which ends in any text: names of others can begin as yours do; end it with the whole name`),
 	)
 
-	It("is joined with the others, each of which matches as a whole", func() {
+	It("is joined with the others, and each matches as a whole", func() {
 		spec, _ := (&model.Filter{Name: "f", Type: model.FilterCORS, Config: `{"origins":["https://a.test",{"regex":"https://b|https://c"}]}`}).Parse().Spec.(*model.CORSFilter)
 		Expect(spec.Expression()).To(Equal(`https://a\.test|(?:https://b|https://c)`))
 	})
 
-	It("is refused with too many others", func() {
+	It("is refused if all together are too large", func() {
 		var list []string
 		for i := range 100 {
 			list = append(list, quoted(fmt.Sprint("https://", i, strings.Repeat("a", 60), ".test")))
@@ -104,11 +104,11 @@ var _ = Describe("The expression for origins", func() {
 })
 
 var _ = Describe("Credentials", func() {
-	It("for any page are refused", func() {
+	It("for every origin are refused", func() {
 		Expect(refusedField(model.FilterCORS, `{"origins":["*"],"credentials":true}`)).To(Equal(".origins"))
 	})
 
-	It("for a page that anybody on the way can change are told of", func() {
+	It("for a page over plain HTTP cause a warning", func() {
 		spec, _ := (&model.Filter{Name: "f", Type: model.FilterCORS, Config: `{"origins":["http://a.test","http://localhost:3000"],"credentials":true}`}).Parse().Spec.(*model.CORSFilter)
 		Expect(spec.Advice()).To(ConsistOf("origins has http://a.test and credentials are allowed: anyone on the network path can change such a page and act as its user; use https"))
 	})

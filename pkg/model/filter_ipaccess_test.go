@@ -18,7 +18,7 @@ var _ = Describe("A list of addresses", func() {
 		Expect(fault(`{"allow":["192.0.2.7","10.0.0.0/8","2001:db8::1","::/0"],"deny":[]}`)).To(BeEmpty())
 	})
 
-	It("is not empty where it says who is allowed", func() {
+	It("is not empty if it lists who is allowed", func() {
 		Expect(fault(`{"allow":[],"deny":["192.0.2.1"]}`)).To(Equal([]model.FieldError{
 			{Field: "Filter_config.allow", Message: "is empty, so no client would be allowed; name at least one address, or omit allow"},
 		}))

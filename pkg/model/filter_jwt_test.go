@@ -17,27 +17,27 @@ var _ = Describe("The configuration for tokens", func() {
 	DescribeTable("is refused", func(config, field, message string) {
 		Expect(filter(config).Validate()).To(Equal([]model.FieldError{{Field: "Filter_config" + field, Message: message}}))
 	},
-		Entry("with a symmetric key beside others", `{"issuer":"us","jwks":{"keys":[`+publicKey+`,{"kty":"oct","k":"YQ"}]}}`, ".jwks",
+		Entry("with a symmetric key besides others", `{"issuer":"us","jwks":{"keys":[`+publicKey+`,{"kty":"oct","k":"YQ"}]}}`, ".jwks",
 			"has a symmetric key (oct): whoever can verify with it can sign; use public keys"),
 		Entry("with a symmetric key under another name", `{"issuer":"us","jwks":{"keys":[`+publicKey+`,{"kty":"RSA","k":"YQ"}]}}`, ".jwks",
 			"has a symmetric key (oct): whoever can verify with it can sign; use public keys"),
 		Entry("with a private key", `{"issuer":"us","jwks":{"keys":[{"kty":"EC","d":"YQ"}]}}`, ".jwks",
 			`publishes the private half of key 1 ("d"): its signatures prove nothing; replace the key at the provider`),
-		Entry("with a text for keys", `{"issuer":"us","jwks":"{}"}`, ".jwks", "is not a JSON object"),
+		Entry("with text for keys", `{"issuer":"us","jwks":"{}"}`, ".jwks", "is not a JSON object"),
 		Entry("with null for keys", `{"issuer":"us","jwks":null}`, ".jwks", `has no list "keys": a key set is {"keys": [...]}`),
-		Entry("with no place of the token", `{"issuer":"https://us.test","from":{}}`, ".from", "takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts"),
-		Entry("with two", `{"issuer":"https://us.test","from":{"cookie":"a","query":"b"}}`, ".from", "takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts"),
-		Entry("with a line feed in front of the token", `{"issuer":"https://us.test","from":{"header":"a","prefix":"b\n"}}`, ".from.prefix", `"b\n" cannot precede a token in a header; an example is "Bearer "`),
+		Entry("with no place for the token", `{"issuer":"https://us.test","from":{}}`, ".from", "takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts"),
+		Entry("with two places for the token", `{"issuer":"https://us.test","from":{"cookie":"a","query":"b"}}`, ".from", "takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts"),
+		Entry("with a line feed before the token", `{"issuer":"https://us.test","from":{"header":"a","prefix":"b\n"}}`, ".from.prefix", `"b\n" cannot precede a token in a header; an example is "Bearer "`),
 		Entry("with an issuer that has a query", `{"issuer":"https://us.test/?a"}`, ".issuer",
 			`"https://us.test/?a" must have no query: it is the provider's own name, and the address of its discovery document`),
 	)
 
-	It("is taken with an issuer that is no URL where the keys are given", func() {
+	It("is accepted with an issuer that is not a URL if the keys are configured", func() {
 		Expect(filter(`{"issuer":"us","jwks":{"keys":[` + publicKey + `]}}`).Validate()).To(BeEmpty())
 		Expect(filter(`{"issuer":"us","jwks_uri":"https://us.test/keys"}`).Validate()).To(BeEmpty())
 	})
 
-	It("advises where more pass than one would think, or others see tokens and keys", func() {
+	It("warns if more tokens are accepted than expected, or if others see tokens and keys", func() {
 		advice := func(config string) []string { return filter(config).Parse().Spec.(*model.JWTFilter).Advice() }
 		Expect(advice(`{"issuer":"https://us.test","audiences":["a"]}`)).To(BeEmpty())
 		Expect(advice(`{"issuer":"http://us.test","from":{"query":"a"}}`)).To(Equal([]string{
@@ -50,7 +50,7 @@ var _ = Describe("The configuration for tokens", func() {
 		}))
 	})
 
-	It("asks where its keys are, through its upstream, and for nothing that it has", func() {
+	It("fetches its keys through its upstream, and nothing that is configured", func() {
 		source := func(config string) model.ProviderSource { return model.SourceOf(filter(config).Parse().Spec) }
 		Expect(source(`{"issuer":"https://us.test","upstream":"idp"}`)).To(Equal(model.ProviderSource{Issuer: "https://us.test", Discover: true, Upstream: "idp", UpstreamFor: "https://us.test"}))
 		Expect(source(`{"issuer":"us","jwks_uri":"https://us.test/keys"}`)).To(Equal(model.ProviderSource{JWKSURI: "https://us.test/keys"}))

@@ -23,11 +23,11 @@ var _ = Describe("The rules about who may do what", func() {
 		Entry("with an escaped letter", `{"allow":[{"paths":[{"segment":"/%61"}]}]}`, ".allow[0].paths[0]",
 			`"/%61" matches no request: paths are normalized first, and have no //, dot segment, backslash or percent sign`),
 		Entry("with a query", `{"allow":[{"paths":[{"segment":"/a?b"}]}]}`, ".allow[0].paths[0]", `"/a?b" must be a path without query (?) and fragment (#)`),
-		Entry("with a claim that is none", `{"allow":[{"claims":[{"claim":"a..b","values":["c"]}]}]}`, ".allow[0].claims[0].claim",
+		Entry("with an invalid claim", `{"allow":[{"claims":[{"claim":"a..b","values":["c"]}]}]}`, ".allow[0].claims[0].claim",
 			`"a..b" is not the name of a claim, such as email or realm_access.roles`),
 	)
 
-	It("advise where everybody may do everything", func() {
+	It("warn if everybody may do everything", func() {
 		advice := func(config string) []string { return filter(config).Parse().Spec.(*model.RBACFilter).Advice() }
 		Expect(advice(`{"allow":[{"methods":["GET"]},{}]}`)).To(Equal([]string{"allow[1] has no condition: everybody may do everything"}))
 		Expect(advice(`{"allow":[{}],"deny":[{"methods":["PUT"]}]}`)).To(BeEmpty())

@@ -12,22 +12,22 @@ var _ = DescribeTable("A rewrite of the host", func(config, field string) {
 },
 	Entry("has a host", `{"host":"a.test"}`, ""),
 	Entry("has an address with a port", `{"host":"[2001:db8::1]:80"}`, ""),
-	Entry("takes a header", `{"from_header":"X-Forwarded-Host"}`, ""),
-	Entry("takes a part of the path", `{"from_path":{"regex":"/([a-z]+)/.*","substitution":"\\1.a.test"}}`, ""),
-	Entry("makes no host of it", `{"from_path":{"regex":"/([a-z]+)/.*","substitution":"\\1@a"}}`, ".from_path.substitution"),
-	Entry("cannot be read", `{"from_path":{"regex":"/(","substitution":"a"}}`, ".from_path.regex"),
-	Entry("has a header of Envoy", `{"from_header":"x-envoy-original-host"}`, ".from_header"),
-	Entry("has a header of the connection", `{"from_header":"te"}`, ".from_header"),
+	Entry("uses a header", `{"from_header":"X-Forwarded-Host"}`, ""),
+	Entry("uses a part of the path", `{"from_path":{"regex":"/([a-z]+)/.*","substitution":"\\1.a.test"}}`, ""),
+	Entry("cannot result in a host", `{"from_path":{"regex":"/([a-z]+)/.*","substitution":"\\1@a"}}`, ".from_path.substitution"),
+	Entry("has an invalid expression", `{"from_path":{"regex":"/(","substitution":"a"}}`, ".from_path.regex"),
+	Entry("uses a header of Envoy", `{"from_header":"x-envoy-original-host"}`, ".from_header"),
+	Entry("uses a hop-by-hop header", `{"from_header":"te"}`, ".from_header"),
 )
 
 var _ = Describe("A rewrite of the host from a header", func() {
-	It("lets clients choose it, and says so", func() {
+	It("lets clients choose it, and warns about that", func() {
 		spec, _ := (&model.Filter{Name: "f", Type: model.FilterHostRewrite, Config: `{"from_header":"x-tenant"}`}).Parse().Spec.(*model.HostRewriteFilter)
 		Expect(spec.Advice()).To(Equal([]string{"takes the Host from the header x-tenant, which any client can send: use a header that a proxy in front of the gateway sets or removes"}))
 		Expect((&model.HostRewriteFilter{Host: "a.test"}).Advice()).To(BeEmpty())
 	})
 
-	It("has one source", func() {
+	It("has only one source", func() {
 		f := &model.Filter{Name: "f", Type: model.FilterHostRewrite, Config: `{"host":"a.test","from_header":"x"}`}
 		Expect(f.Validate()).To(HaveLen(1))
 	})
@@ -40,11 +40,11 @@ var _ = DescribeTable("A canary", func(config, field string, used ...model.Key) 
 	}
 },
 	Entry("has two upstreams", `{"upstreams":[{"name":"a","weight":1},{"name":"b"}]}`, "", model.UpstreamKey("a"), model.UpstreamKey("b")),
-	Entry("has none", `{}`, ".upstreams"),
-	Entry("has eleven", `{"upstreams":[{"name":"a","weight":1},{"name":"b"},{"name":"c"},{"name":"d"},{"name":"e"},{"name":"f"},{"name":"g"},{"name":"h"},{"name":"i"},{"name":"j"},{"name":"k"}]}`, ".upstreams"),
-	Entry("has one without a name", `{"upstreams":[{"weight":1}]}`, ".upstreams[0].name"),
+	Entry("has no upstreams", `{}`, ".upstreams"),
+	Entry("has eleven upstreams", `{"upstreams":[{"name":"a","weight":1},{"name":"b"},{"name":"c"},{"name":"d"},{"name":"e"},{"name":"f"},{"name":"g"},{"name":"h"},{"name":"i"},{"name":"j"},{"name":"k"}]}`, ".upstreams"),
+	Entry("has an upstream without a name", `{"upstreams":[{"weight":1}]}`, ".upstreams[0].name"),
 	Entry("has no weight", `{"upstreams":[{"name":"a"}]}`, ".upstreams"),
-	Entry("has a header of the connection", `{"upstreams":[{"name":"a","weight":1}],"header":{"name":"TE","value":"a"}}`, ".header.name"),
+	Entry("has a hop-by-hop header", `{"upstreams":[{"name":"a","weight":1}],"header":{"name":"TE","value":"a"}}`, ".header.name"),
 )
 
 var _ = Describe("A mirror", func() {
@@ -53,7 +53,7 @@ var _ = Describe("A mirror", func() {
 		return f
 	}
 
-	It("gets everything but credentials unless something else is said", func() {
+	It("gets everything except credentials by default", func() {
 		f := spec(`{"upstream":"green"}`)
 		Expect(f.Strips()).To(BeTrue())
 		Expect(f.Millionths()).To(Equal(1_000_000))
@@ -70,9 +70,9 @@ var _ = DescribeTable("An affinity", func(config, field string, advised bool) {
 	spec, _ := (&model.Filter{Name: "f", Type: model.FilterAffinity, Config: model.JSON(config)}).Parse().Spec.(*model.AffinityFilter)
 	Expect(spec.Advice() != nil).To(Equal(advised))
 },
-	Entry("has nothing", `{}`, "", false),
-	Entry("goes by a header", `{"header":"x-user"}`, "", false),
+	Entry("uses the defaults", `{}`, "", false),
+	Entry("uses a header", `{"header":"x-user"}`, "", false),
 	Entry("is exact", `{"mode":"exact"}`, "", true),
-	Entry("goes by a header of the connection", `{"header":"upgrade"}`, ".header", false),
-	Entry("goes by a header and has a cookie", `{"header":"x","cookie":"a"}`, ".cookie", false),
+	Entry("uses a hop-by-hop header", `{"header":"upgrade"}`, ".header", false),
+	Entry("uses a header and has a cookie", `{"header":"x","cookie":"a"}`, ".cookie", false),
 )

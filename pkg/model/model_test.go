@@ -22,32 +22,32 @@ var _ = Describe("Time", func() {
 		Expect(back).To(Equal(t))
 	})
 
-	DescribeTable("is read from what a database gives", func(src any, want string) {
+	DescribeTable("is read from the formats of databases", func(src any, want string) {
 		var t model.Time
 		Expect(t.Scan(src)).To(Succeed())
 		Expect(t.String()).To(Equal(want))
 		Expect(t.Location()).To(Equal(time.UTC))
 	},
 		Entry("a time", time.Date(2026, 11, 21, 9, 7, 39, 123456789, time.FixedZone("", 3600)), "2026-11-21T08:07:39.123456+00:00"),
-		Entry("the text that this program writes", "2026-11-21 08:07:39.123456+00:00", "2026-11-21T08:07:39.123456+00:00"),
+		Entry("the format that this program writes", "2026-11-21 08:07:39.123456+00:00", "2026-11-21T08:07:39.123456+00:00"),
 		Entry("without a fraction", "2026-11-21 08:07:39+00:00", "2026-11-21T08:07:39.000000+00:00"),
 		Entry("a short fraction", "2026-11-21 08:07:39.5+00:00", "2026-11-21T08:07:39.500000+00:00"),
 		Entry("another offset", "2026-11-21 08:07:39.123456789-01:30", "2026-11-21T09:37:39.123456+00:00"),
 		Entry("RFC 3339", "2026-11-21T08:07:39Z", "2026-11-21T08:07:39.000000+00:00"),
-		Entry("what SQLite's datetime() gives", "2026-11-21 08:07:39", "2026-11-21T08:07:39.000000+00:00"),
+		Entry("the format of SQLite's datetime()", "2026-11-21 08:07:39", "2026-11-21T08:07:39.000000+00:00"),
 		Entry("without seconds", "2026-11-21 08:07", "2026-11-21T08:07:00.000000+00:00"),
 		Entry("a day", "2026-11-21", "2026-11-21T00:00:00.000000+00:00"),
-		Entry("what Go prints", "2026-11-21 08:07:39.5 +0100 CET", "2026-11-21T07:07:39.500000+00:00"),
+		Entry("the format that Go prints", "2026-11-21 08:07:39.5 +0100 CET", "2026-11-21T07:07:39.500000+00:00"),
 	)
 
-	DescribeTable("is not read from what is no time", func(src any, message string) {
+	DescribeTable("is not read from anything else", func(src any, message string) {
 		var t model.Time
 		Expect(t.Scan(src)).To(MatchError(ContainSubstring(message)))
 	},
 		Entry("nothing", "", `"" is not a time`),
 		Entry("a word", "yesterday", `"yesterday" is not a time such as 2006-01-02 15:04:05`),
 		Entry("a thirteenth month", "2026-13-21 08:07:39.123456+00:00", "is not a time"),
-		Entry("more than a time", "2026-11-21 08:07:39.123456+00:00 and more", "is not a time"),
+		Entry("text after a time", "2026-11-21 08:07:39.123456+00:00 and more", "is not a time"),
 		Entry("a number", int64(7), "have int64, want a time"),
 	)
 })
@@ -64,14 +64,14 @@ var _ = DescribeTable("Key.Path", func(key model.Key, path string) {
 )
 
 var _ = Describe("Error", func() {
-	It("says what, where, what next and why", func() {
+	It("states what happened, where, what to do next, and why", func() {
 		e := &model.Error{
 			Kind: model.Invalid, Message: "invalid upstream", Hint: "mend them",
 			Fields: []model.FieldError{{Field: "a", Message: "x"}, {Field: "b", Message: "y"}}, Err: errors.New("cause"),
 		}
 		Expect(e.Error()).To(Equal("invalid upstream: a: x; b: y (mend them): cause"))
 	})
-	It("names what does not exist, in a nested path too", func() {
+	It("names what does not exist, including a nested path", func() {
 		Expect(model.NotFoundError(model.RouteKey("shop", "root")).Message).To(Equal(`route "root" of service "shop" does not exist`))
 		Expect(model.NotFoundError(model.RouteUpstreamKey("shop", "root", "blue")).Message).
 			To(Equal(`the link from route "shop/root" to upstream "blue" does not exist`))
@@ -98,7 +98,7 @@ var _ = Describe("Config.Apply", func() {
 		apply(true, entry(shop), entry(root), entry(api), entry(blue), entry(link), entry(gw), entry(attached))
 	})
 
-	It("puts the trees together", func() {
+	It("assembles the trees", func() {
 		tree := c.Service("shop")
 		Expect(tree.Service).To(BeIdenticalTo(shop))
 		Expect(tree.Routes).To(HaveLen(2))
@@ -108,7 +108,7 @@ var _ = Describe("Config.Apply", func() {
 		Expect(c.ProxiesOf("shop")).To(Equal([]string{"gw"}))
 	})
 
-	It("replaces what an upstream touches and keeps the rest", func() {
+	It("replaces what an upstream is used in, and keeps the rest", func() {
 		before := c.Service("shop")
 		touched := apply(false, entry(&model.Upstream{ID: 1, Name: "blue", Port: 81}))
 		Expect(touched).To(Equal(model.Touched{Services: []string{"shop"}}))
@@ -118,7 +118,7 @@ var _ = Describe("Config.Apply", func() {
 		Expect(after.Routes[1]).To(BeIdenticalTo(before.Routes[1]))
 	})
 
-	It("replaces what a filter is on when a secret or an upstream that it names changes", func() {
+	It("replaces what a filter is attached to if a secret or an upstream that it names changes", func() {
 		login := &model.Filter{ID: 1, Name: "login", Type: model.FilterOIDC, Config: `{"cookie_secret":"cookies","upstream":"idp"}`}
 		apply(false, entry(login), entry(&model.ServiceFilter{ID: 1, Service: "shop", Filter: "login"}))
 		for _, named := range []model.Object{&model.Secret{ID: 1, Name: "cookies"}, &model.Upstream{ID: 2, Name: "idp"}} {
@@ -128,7 +128,7 @@ var _ = Describe("Config.Apply", func() {
 		}
 	})
 
-	It("replaces the proxies where a global config holds when a secret that it names changes", func() {
+	It("replaces the proxies that a global config applies to if a secret that it names changes", func() {
 		oauth := &model.GlobalConfig{ID: 1, Name: "oauth", Type: model.GlobalConfigOAuth, Config: `{"openid_connect":{"hmac_secret":"hmac"}}`}
 		apply(false, entry(oauth), entry(&model.Proxy{ID: 2, Name: "inner"}))
 		hmac := entry(&model.Secret{ID: 1, Name: "hmac"})
@@ -137,7 +137,7 @@ var _ = Describe("Config.Apply", func() {
 		Expect(apply(false, hmac)).To(Equal(model.Touched{Proxies: []string{"inner"}}))
 	})
 
-	It("touches a proxy by its own change and by an attachment", func() {
+	It("touches a proxy if it changes or gets an attachment", func() {
 		Expect(apply(false, entry(&model.Proxy{ID: 1, Name: "gw", HTTPPort: 81}))).To(Equal(model.Touched{Proxies: []string{"gw"}}))
 		Expect(apply(false, model.Entry{Key: attached.Key()})).To(Equal(model.Touched{Proxies: []string{"gw"}}))
 		Expect(c.Proxy("gw").Services).To(BeEmpty())
@@ -150,7 +150,7 @@ var _ = Describe("Config.Apply", func() {
 		Expect(c.ProxiesOf("shop")).To(BeEmpty())
 	})
 
-	It("forgets what a full change does not name", func() {
+	It("forgets what a full change does not contain", func() {
 		touched := apply(true, entry(blue), entry(gw))
 		Expect(touched.Services).To(Equal([]string{"shop"}))
 		Expect(c.Service("shop")).To(BeNil())

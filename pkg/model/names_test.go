@@ -29,7 +29,7 @@ var _ = Describe("The names in a configuration", func() {
 		Entry("a login", model.FilterOIDC, `{"client_id":"cookie","client_secret":{"secret":"client"},"redirect_uri":"/cb","cookie_secret":"cookie","upstream":"idp",`+login+`}`,
 			`{"client_id":"cookie","client_secret":{"secret":"new.client"},"redirect_uri":"/cb","cookie_secret":"new.cookie","upstream":"new.idp",`+login+`}`,
 			model.SecretKey("client"), model.SecretKey("cookie"), model.UpstreamKey("idp")),
-		Entry("a login with fields in other letters", model.FilterOIDC, `{"client_id":"x","client_secret":{"Secret":"client"},"redirect_uri":"/cb","COOKIE_\u017fecret":"cookie",`+login+`}`,
+		Entry("a login with fields in another letter case", model.FilterOIDC, `{"client_id":"x","client_secret":{"Secret":"client"},"redirect_uri":"/cb","COOKIE_\u017fecret":"cookie",`+login+`}`,
 			`{"client_id":"x","client_secret":{"Secret":"new.client"},"redirect_uri":"/cb","COOKIE_ſecret":"new.cookie",`+login+`}`,
 			model.SecretKey("client"), model.SecretKey("cookie")),
 		Entry("passwords", model.FilterBasicAuth, `{"users":[{"name":"secret","password":{"secret":"a"}},{"password":{"secret":"b"},"name":"b"},{"name":"c","password":"sealed:v1:x"}]}`,
@@ -55,12 +55,12 @@ var _ = Describe("The names in a configuration", func() {
 		Entry("limits", model.GlobalConfigRateLimit, `{"domain":"hmac_secret","descriptors":[{"key":"upstream"}]}`, `{"domain":"hmac_secret","descriptors":[{"key":"upstream"}]}`),
 	)
 
-	DescribeTable("include no client secret in the clear, which can be put elsewhere", func(config, text, want string) {
+	DescribeTable("do not include an inline client secret, which can be moved elsewhere", func(config, text, want string) {
 		f := &model.Filter{Name: "f", Type: model.FilterOIDC, Config: model.JSON(config)}
 		Expect(f.DetachClientSecret("elsewhere")).To(Equal(text))
 		Expect(string(f.Config)).To(Equal(want))
 	},
-		Entry("a text", `{"client_id":"x","client_secret":"s","scopes":[]}`, "s", `{"client_id":"x","client_secret":{"secret":"elsewhere"},"scopes":[]}`),
+		Entry("inline text", `{"client_id":"x","client_secret":"s","scopes":[]}`, "s", `{"client_id":"x","client_secret":{"secret":"elsewhere"},"scopes":[]}`),
 		Entry("a name", `{"client_secret":{"secret":"n"}}`, "", `{"client_secret":{"secret":"n"}}`),
 		Entry("none", `{"client_id":"x"}`, "", `{"client_id":"x"}`),
 	)

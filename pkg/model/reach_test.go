@@ -97,7 +97,7 @@ func (w world) everyProxy(proxies map[string]bool) {
 }
 
 var _ = Describe("Reach", func() {
-	It("finds, in any configuration, what holds an object, and Config replaces just that", func() {
+	It("finds, in any configuration, what contains an object, and Config replaces only that", func() {
 		reached := 0
 		for seed := range uint64(60) {
 			w := world{rand.New(rand.NewPCG(seed, 1)), map[model.Key]model.Object{}} //nolint:gosec // a seeded test
@@ -135,7 +135,7 @@ var _ = Describe("Reach", func() {
 })
 
 var _ = Describe("The table of kinds", func() {
-	It("has an object before what refers to it", func() {
+	It("lists an object before what refers to it", func() {
 		kinds := model.Kinds()
 		for i, kind := range kinds {
 			for _, later := range append(kind.OwnedKinds(), kind.UserKinds()...) {
@@ -144,7 +144,7 @@ var _ = Describe("The table of kinds", func() {
 		}
 	})
 
-	It("makes objects that have the key that they were made for", func() {
+	It("creates objects that have the key they were created for", func() {
 		for _, kind := range model.Kinds() {
 			var names []string
 			for i, word := range kind.Row().Path {

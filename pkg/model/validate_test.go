@@ -44,7 +44,7 @@ var _ = Describe("Upstream.Validate", func() {
 		}))
 	})
 
-	DescribeTable("the address", func(ip string, ok bool) {
+	DescribeTable("validates the address", func(ip string, ok bool) {
 		u := validUpstream()
 		u.IP = ip
 		if ok {
@@ -62,7 +62,7 @@ var _ = Describe("Upstream.Validate", func() {
 		Entry("a label with an underscore", "my_backend", true),
 		Entry("a mistyped IPv4", "300.1.1.1", false),
 		Entry("too few parts", "192.0.2", false),
-		Entry("a port in it", "192.0.2.1:80", false),
+		Entry("a port", "192.0.2.1:80", false),
 		Entry("brackets", "[::1]", false),
 		Entry("a zone", "fe80::1%eth0", false),
 		Entry("a URL", "http://backend", false),
@@ -72,7 +72,7 @@ var _ = Describe("Upstream.Validate", func() {
 		Entry("a long name", strings.Repeat("a.", 127)+"b", false),
 	)
 
-	DescribeTable("the bounds", func(set func(*model.Upstream), field string) {
+	DescribeTable("validates ranges", func(set func(*model.Upstream), field string) {
 		u := validUpstream()
 		set(u)
 		var want []string
@@ -94,19 +94,19 @@ var _ = Describe("Upstream.Validate", func() {
 		}, ""),
 		Entry("a query in the health path", func(u *model.Upstream) { u.HCPath = "/health?x" }, "Upstream_hc_path"),
 		Entry("an unknown protocol", func(u *model.Upstream) { u.Protocol = "HTTP" }, "Upstream_protocol"),
-		Entry("a CA, which cannot be stored yet", func(u *model.Upstream) { u.ValidationCACertificate = "ca" }, "Upstream_validation_cacertificate"),
+		Entry("a CA without TLS", func(u *model.Upstream) { u.ValidationCACertificate = "ca" }, "Upstream_validation_cacertificate"),
 		Entry("a subject name without TLS", func(u *model.Upstream) { u.ValidationSubjectName = "backend" }, "Upstream_validation_subjectname"),
 		Entry("a subject name without a CA: the system's", func(u *model.Upstream) { u.Protocol, u.ValidationSubjectName = "tls", "backend" }, ""),
 		Entry("a client certificate without TLS", func(u *model.Upstream) { u.ClientCertificate = "pair" }, "Upstream_client_certificate"),
 		Entry("no verification without TLS", func(u *model.Upstream) { u.TLSInsecure = true }, "Upstream_tls_insecure"),
 		Entry("no verification", func(u *model.Upstream) { u.Protocol, u.TLSInsecure = "h2", true }, ""),
-		Entry("no verification by a CA", func(u *model.Upstream) {
+		Entry("no verification, and a CA", func(u *model.Upstream) {
 			u.Protocol, u.TLSInsecure, u.ValidationCACertificate = "tls", true, "ca"
 		}, "Upstream_tls_insecure"),
 	)
 })
 
-var _ = Describe("a name", func() {
+var _ = Describe("A name", func() {
 	DescribeTable("is checked", func(name, message string) {
 		errs := (&model.Service{Name: name, FQDN: "*", HTTPS: model.HTTPSBoth}).Validate()
 		if message == "" {
@@ -116,7 +116,7 @@ var _ = Describe("a name", func() {
 		Expect(errs).To(Equal([]model.FieldError{{Field: "Service_Name", Message: message}}))
 	},
 		Entry("one character", "a", ""),
-		Entry("all that is allowed", "aZ09._-", ""),
+		Entry("every allowed character", "aZ09._-", ""),
 		Entry("253 characters", strings.Repeat("a", 253), ""),
 		Entry("254 characters", strings.Repeat("a", 254), "has 254 characters; at most 253 are allowed"),
 		Entry("empty", "", "is required"),
@@ -133,7 +133,7 @@ var _ = Describe("a name", func() {
 	})
 })
 
-var _ = DescribeTable("fqdn", func(fqdn string, ok bool) {
+var _ = DescribeTable("A service's fqdn", func(fqdn string, ok bool) {
 	errs := (&model.Service{Name: "shop", FQDN: fqdn, HTTPS: model.HTTPSBoth}).Validate()
 	if ok {
 		Expect(errs).To(BeEmpty())
@@ -152,7 +152,7 @@ var _ = DescribeTable("fqdn", func(fqdn string, ok bool) {
 	Entry("a star without a dot", "*example.com", false),
 	Entry("a port", "example.com:80", false),
 	Entry("a final dot", "example.com.", false),
-	Entry("nothing behind the star", "*.", false),
+	Entry("nothing after the star", "*.", false),
 )
 
 var _ = Describe("Service.Validate", func() {
@@ -160,7 +160,7 @@ var _ = Describe("Service.Validate", func() {
 		s := &model.Service{Name: "copy", FQDN: "*", HTTPS: "redirects", HSTSSeconds: -1, ClientCACertificate: "ca"}
 		Expect(fields(s.Validate())).To(Equal([]string{"Service_Name", "Https", "Hsts_seconds", "Client_validation_cacertificate"}))
 	})
-	It("takes every value of Https, and ten years", func() {
+	It("accepts every value of Https, and ten years of HSTS", func() {
 		for _, https := range []string{"both", "redirect", "only"} {
 			s := &model.Service{Name: "shop", FQDN: "*.example.com", HTTPS: https, HSTSSeconds: 315_360_000, ClientCACertificate: "ca"}
 			Expect(s.Validate()).To(BeEmpty())
@@ -175,7 +175,7 @@ var _ = Describe("Proxy.Validate", func() {
 		p := &model.Proxy{Name: "copy", HTTPPort: 0, HTTPSPort: 65536, ListenIP: "localhost", TrustedHops: -1}
 		Expect(fields(p.Validate())).To(Equal([]string{"Name", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "Tls_min_version"}))
 	})
-	DescribeTable("takes a number of proxies", func(hops int, want []model.FieldError) {
+	DescribeTable("accepts a number of trusted proxies", func(hops int, want []model.FieldError) {
 		p := model.NewProxy()
 		p.Name, p.TrustedHops = "gw", hops
 		Expect(p.Validate()).To(Equal(want))
@@ -184,7 +184,7 @@ var _ = Describe("Proxy.Validate", func() {
 		Entry(nil, 10, nil),
 		Entry(nil, 11, []model.FieldError{{Field: "Trusted_hops", Message: "11 is not between 0 and 10"}}),
 	)
-	It("refuses one port for both listeners", func() {
+	It("refuses the same port for both listeners", func() {
 		p := model.NewProxy()
 		p.Name, p.HTTPSPort = "gw", 8080
 		Expect(p.Validate()).To(Equal([]model.FieldError{{Field: "Https_port", Message: "must differ from Http_port"}}))
@@ -201,40 +201,40 @@ var _ = DescribeTable("Route_config", func(prefix, config string, bad ...string)
 	}
 	Expect(fields(r.Validate())).To(Equal(bad))
 },
-	Entry("nothing", "/", ""),
-	Entry("everything", "/a", `{"match":"segment","methods":["GET"],"headers":[{"name":"x","exact":"1"}],"query":[{"name":"q"}],
+	Entry("defaults", "/", ""),
+	Entry("every option", "/a", `{"match":"segment","methods":["GET"],"headers":[{"name":"x","exact":"1"}],"query":[{"name":"q"}],
 		"rewrite":{"prefix":"/b","host":"inner"},"timeouts":{"request":"1s"},"retries":{"attempts":1,"on":["5xx"],"backoff":"1ms","max_backoff":"1h"},"websocket":false}`),
 	Entry("a prefix without a slash", "shop", "", "Route_prefix"),
 	Entry("a prefix with a query", "/a?b", "", "Route_prefix"),
-	Entry("a prefix with a line end", "/a\nb", "", "Route_prefix"),
+	Entry("a prefix with a line feed", "/a\nb", "", "Route_prefix"),
 	Entry("a regular expression", "/items/[0-9]+", `{"match":"regex"}`),
 	Entry("a bad regular expression", "/a(b", `{"match":"regex"}`, "Route_prefix"),
 	Entry("a regular expression that lost its plus in a form", "/items/[0-9] ", `{"match":"regex"}`, "Route_prefix"),
-	Entry("a regular expression with a character above a byte", `/\\\x{e9}|\x{100}`, `{"match":"regex"}`, "Route_prefix"),
-	Entry("a regular expression with a byte, and an escaped backslash", `/\x{ff}\\x`, `{"match":"regex"}`),
+	Entry("a regular expression with a character above 0xff", `/\\\x{e9}|\x{100}`, `{"match":"regex"}`, "Route_prefix"),
+	Entry("a regular expression with 0xff, and an escaped backslash", `/\x{ff}\\x`, `{"match":"regex"}`),
 	Entry("a regular expression that is too large", "/[a-z]{1000}", `{"match":"regex"}`, "Route_prefix"),
-	Entry("many at once", "/", `{"match":"fuzzy","methods":["GE T"],"headers":[{"name":"a b"},{"name":"x","exact":"1","regex":"1"}],
+	Entry("several errors", "/", `{"match":"fuzzy","methods":["GE T"],"headers":[{"name":"a b"},{"name":"x","exact":"1","regex":"1"}],
 		"query":[{"name":"q","invert":true}],"timeouts":{"request":"25h"},"retries":{"attempts":-1,"on":["always"]}}`,
 		"Route_config.match", "Route_config.methods[0]", "Route_config.headers[0].name", "Route_config.headers[1]",
 		"Route_config.query[0].invert", "Route_config.timeouts.request", "Route_config.retries.attempts", "Route_config.retries.on[0]"),
 	Entry("the longest times", "/", `{"timeouts":{"request":"24h","idle":"24h"},"retries":{"attempts":100,"per_try":"24h"}}`),
-	Entry("times beyond them", "/", `{"timeouts":{"request":"24h0m0.001s","idle":"-1ms"},"retries":{"attempts":101,"per_try":"-1ms"}}`,
+	Entry("times that are too long", "/", `{"timeouts":{"request":"24h0m0.001s","idle":"-1ms"},"retries":{"attempts":101,"per_try":"-1ms"}}`,
 		"Route_config.timeouts.request", "Route_config.timeouts.idle", "Route_config.retries.attempts", "Route_config.retries.per_try"),
-	Entry("a time of gRPC beyond them", "/", `{"timeouts":{"grpc":"25h"}}`, "Route_config.timeouts.grpc"),
+	Entry("a gRPC timeout that is too long", "/", `{"timeouts":{"grpc":"25h"}}`, "Route_config.timeouts.grpc"),
 	Entry("hedged attempts", "/", `{"methods":["GET"],"retries":{"attempts":1,"per_try":"1s","hedge":true}}`),
 	Entry("hedged attempts for some methods", "/", `{"methods":["POST","GET"],"retries":{"attempts":1,"methods":["GET"],"per_try":"1s","hedge":true}}`, "Route_config.retries.hedge"),
 	Entry("hedged attempts where only the retries have methods", "/", `{"retries":{"attempts":1,"methods":["GET"],"per_try":"1s","hedge":true}}`, "Route_config.retries.hedge"),
-	Entry("hedged attempts that do something twice", "/", `{"methods":["GET","POST"],"retries":{"attempts":1,"per_try":"1s","hedge":true}}`, "Route_config.retries.hedge"),
+	Entry("hedged attempts that could do something twice", "/", `{"methods":["GET","POST"],"retries":{"attempts":1,"per_try":"1s","hedge":true}}`, "Route_config.retries.hedge"),
 	Entry("hedged attempts for all methods", "/", `{"retries":{"attempts":1,"per_try":"1s","hedge":true}}`, "Route_config.retries.hedge"),
-	Entry("hedged attempts that never begin", "/", `{"methods":["GET"],"retries":{"attempts":1,"hedge":true}}`, "Route_config.retries.hedge"),
-	Entry("methods that are none", "/", `{"retries":{"attempts":1,"methods":["G T"]}}`, "Route_config.retries.methods[0]"),
-	Entry("waits out of range", "/", `{"retries":{"attempts":1,"backoff":"1us","max_backoff":"61m"}}`,
+	Entry("hedged attempts that never start", "/", `{"methods":["GET"],"retries":{"attempts":1,"hedge":true}}`, "Route_config.retries.hedge"),
+	Entry("invalid methods", "/", `{"retries":{"attempts":1,"methods":["G T"]}}`, "Route_config.retries.methods[0]"),
+	Entry("backoff out of range", "/", `{"retries":{"attempts":1,"backoff":"1us","max_backoff":"61m"}}`,
 		"Route_config.retries.backoff", "Route_config.retries.max_backoff"),
-	Entry("a wait that is below the first", "/", `{"retries":{"attempts":1,"max_backoff":"4ms"}}`, "Route_config.retries.max_backoff"),
-	Entry("the longest first wait", "/", `{"retries":{"attempts":1,"backoff":"1h"}}`),
+	Entry("a maximum backoff below the first one", "/", `{"retries":{"attempts":1,"max_backoff":"4ms"}}`, "Route_config.retries.max_backoff"),
+	Entry("the longest first backoff", "/", `{"retries":{"attempts":1,"backoff":"1h"}}`),
 	Entry("a substitution without its group", "/", `{"rewrite":{"regex":"^/a","substitution":"\\1"}}`, "Route_config.rewrite.substitution"),
-	Entry("a substitution alone", "/", `{"rewrite":{"substitution":"x"}}`, "Route_config.rewrite.substitution"),
-	Entry("a prefix in the place of one that is not matched", "/a", `{"match":"regex","rewrite":{"prefix":"/b"}}`, "Route_config.rewrite.prefix"),
+	Entry("only a substitution", "/", `{"rewrite":{"substitution":"x"}}`, "Route_config.rewrite.substitution"),
+	Entry("a prefix for a match without one", "/a", `{"match":"regex","rewrite":{"prefix":"/b"}}`, "Route_config.rewrite.prefix"),
 	Entry("both kinds of rewrite", "/", `{"rewrite":{"prefix":"/a","regex":"b"}}`, "Route_config.rewrite"),
 )
 

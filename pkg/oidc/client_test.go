@@ -24,7 +24,7 @@ import (
 )
 
 var _ = Describe("A provider", func() {
-	It("says where its endpoints are and what its keys are", func(ctx SpecContext) {
+	It("publishes its endpoints and its keys", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{})
 		a, err := p.client().Ask(ctx, p.source(), nil)
 		Expect(err).NotTo(HaveOccurred())
@@ -41,7 +41,7 @@ var _ = Describe("A provider", func() {
 		}
 	})
 
-	It("has an issuer with a path, and keys elsewhere, and says how long they hold", func(ctx SpecContext) {
+	It("may have an issuer with a path, keys elsewhere, and a lifetime for them", func(ctx SpecContext) {
 		p, keys := startProvider(testkit.CertificateOptions{}), startProvider(testkit.CertificateOptions{})
 		issuer := p.Issuer() + "/realms/a"
 		p.Handle("/realms/a/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
@@ -59,7 +59,7 @@ var _ = Describe("A provider", func() {
 		Expect(a.MaxAge).To(Equal(2 * time.Minute))
 	})
 
-	It("whose keys alone are asked for needs no document", func(ctx SpecContext) {
+	It("needs no document if only its keys are fetched", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{})
 		p.HandleDocument(nil)
 		source := model.ProviderSource{JWKSURI: p.Issuer() + "/keys"}
@@ -68,7 +68,7 @@ var _ = Describe("A provider", func() {
 		Expect(a.Provider).To(Equal(model.Provider{Source: source, JWKSURI: p.Issuer() + "/keys", JWKS: setP256}))
 	})
 
-	It("has an issuer that ends with a slash, or is another one without", func(ctx SpecContext) {
+	It("differs from one whose issuer ends with a slash", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{})
 		slash := model.ProviderSource{Issuer: p.Issuer() + "/", Discover: true}
 		_, err := p.client().Ask(ctx, slash, nil)
@@ -80,7 +80,7 @@ var _ = Describe("A provider", func() {
 		Expect(a.TokenEndpoint).To(Equal(p.Issuer() + "/token"))
 	})
 
-	DescribeTable("is refused, with what to do, for a document that",
+	DescribeTable("is refused, with advice, if its document",
 		func(ctx SpecContext, change func(p provider), words string) {
 			p := startProvider(testkit.CertificateOptions{})
 			change(p)
@@ -89,18 +89,18 @@ var _ = Describe("A provider", func() {
 			Expect(a.JWKS).To(BeEmpty())
 			Expect(p.Asked).To(HaveLen(1), "nothing is followed")
 		},
-		Entry("is not there", func(p provider) { p.HandleDocument(nil) },
+		Entry("does not exist", func(p provider) { p.HandleDocument(nil) },
 			"is not there (404): correct the URL; an issuer is written without /.well-known/openid-configuration"),
-		Entry("needs a login", answer(401, "", ""), "is not public (401): the provider has to let everybody read it"),
-		Entry("fails", answer(503, "", ""), "is answered with 503: look at the provider"),
-		Entry("is nothing", answer(204, "", ""), "is answered with 204: look at the provider"),
-		Entry("is elsewhere", answer(302, "Location", "https://login.example/x"), "redirects to https://login.example/x, which is not followed: write the URL that it is at"),
-		Entry("goes in circles", func(p provider) {
+		Entry("requires a login", answer(401, "", ""), "is not public (401): the provider has to let everybody read it"),
+		Entry("gets a 503", answer(503, "", ""), "is answered with 503: look at the provider"),
+		Entry("is empty", answer(204, "", ""), "is answered with 204: look at the provider"),
+		Entry("is a redirect", answer(302, "Location", "https://login.example/x"), "redirects to https://login.example/x, which is not followed: write the URL that it is at"),
+		Entry("redirects to itself", func(p provider) {
 			p.HandleDocument(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) })
 		}, "redirects to /.well-known/openid-configuration, which is not followed: write the URL that it is at"),
-		Entry("redirects to what would break a line", answer(307, "Location", "/\u2028"), `redirects to "/\u2028", which is not followed: write the URL that it is at`),
+		Entry("redirects to a URL with a line separator", answer(307, "Location", "/\u2028"), `redirects to "/\u2028", which is not followed: write the URL that it is at`),
 		Entry("is larger than 256 KiB", document(strings.Repeat(" ", 5<<20)), "is larger than 256 KiB: it is too large to be one, the URL may be wrong"),
-		Entry("has no end", func(p provider) {
+		Entry("never ends", func(p provider) {
 			p.HandleDocument(func(w http.ResponseWriter, _ *http.Request) {
 				for _, err := w.Write([]byte("{")); err == nil; _, err = w.Write(bytes.Repeat([]byte(" "), 4096)) {
 				}
@@ -119,12 +119,12 @@ var _ = Describe("A provider", func() {
 		Entry("is a page", document("<!doctype html><p>login"), "is HTML or XML in place of JSON: look at it with a browser, the URL may be wrong"),
 		Entry("is text", document("hello"), "is not a JSON object: look at it with a browser, the URL may be wrong"),
 		Entry("is null", document("null"), "is not a JSON object: look at it with a browser, the URL may be wrong"),
-		Entry("goes on behind its end", document(`{"issuer":"x"} {}`), "is not a JSON object: look at it with a browser, the URL may be wrong"),
-		Entry("is of another kind", document("{}"), "names no issuer: it is no discovery document of OpenID Connect"),
-		Entry("spells issuer in another way", document(`{"Issuer":"x"}`), "names no issuer: it is no discovery document of OpenID Connect"),
-		Entry("is another's", document(`{"issuer":"https://other.example"}`),
+		Entry("has text after its end", document(`{"issuer":"x"} {}`), "is not a JSON object: look at it with a browser, the URL may be wrong"),
+		Entry("has no issuer", document("{}"), "names no issuer: it is no discovery document of OpenID Connect"),
+		Entry("spells issuer in another letter case", document(`{"Issuer":"x"}`), "names no issuer: it is no discovery document of OpenID Connect"),
+		Entry("has another issuer", document(`{"issuer":"https://other.example"}`),
 			"names the issuer https://other.example, not ISSUER: write the one that it names, if it is the provider that you mean"),
-		Entry("has an endpoint in the clear", with("token_endpoint", "http://login.example/token"),
+		Entry("has an endpoint without TLS", with("token_endpoint", "http://login.example/token"),
 			"has the token_endpoint http://login.example/token, which is not https: change it at the provider"),
 		Entry("has an endpoint that is a script", with("authorization_endpoint", "javascript:alert(1)"),
 			"has the authorization_endpoint javascript:alert(1), which is not a URL: change it at the provider"),
@@ -135,12 +135,12 @@ var _ = Describe("A provider", func() {
 		Entry("has an endpoint with a fragment", with("end_session_endpoint", "https://a.example/#x"),
 			"has the end_session_endpoint https://a.example/#x, which has a user or a fragment (#): change it at the provider"),
 		Entry("has no keys", with("jwks_uri", ""), "has no jwks_uri: give jwks_uri in the configuration"),
-		Entry("would have Envoy ask a metadata service", with("token_endpoint", "https://169.254.169.254/token"),
+		Entry("has an endpoint at a metadata service", with("token_endpoint", "https://169.254.169.254/token"),
 			"has the token_endpoint https://169.254.169.254/token, which may not be asked: its address 169.254.169.254 is a link-local address; if the provider is there, "+
 				"name an upstream with this address in the configuration, or start with --provider-allow 169.254.169.254"),
 	)
 
-	DescribeTable("that is slow is not waited for",
+	DescribeTable("is not awaited longer than the timeout",
 		func(ctx SpecContext, write func(w http.ResponseWriter)) {
 			p := startProvider(testkit.CertificateOptions{})
 			p.HandleDocument(func(w http.ResponseWriter, r *http.Request) {
@@ -150,11 +150,11 @@ var _ = Describe("A provider", func() {
 			_, err := p.client(func(o *oidc.Options) { o.Timeout = 300 * time.Millisecond }).Ask(ctx, p.source(), nil)
 			Expect(err).To(MatchError(ContainSubstring("did not come within 300ms: look whether this machine reaches localhost:")))
 		},
-		Entry("before its headers", func(http.ResponseWriter) {}),
-		Entry("within its body", func(w http.ResponseWriter) { _, _ = w.Write([]byte("{")); w.(http.Flusher).Flush() }),
+		Entry("before the headers", func(http.ResponseWriter) {}),
+		Entry("in the middle of the body", func(w http.ResponseWriter) { _, _ = w.Write([]byte("{")); w.(http.Flusher).Flush() }),
 	)
 
-	It("that takes connections and says nothing is not waited for", func(ctx SpecContext) {
+	It("is not awaited if it accepts connections and is silent", func(ctx SpecContext) {
 		silent, err := net.Listen("tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(silent.Close)
@@ -164,7 +164,7 @@ var _ = Describe("A provider", func() {
 		Expect(err).To(MatchError(ContainSubstring("did not come within 300ms")))
 	})
 
-	It("that is down says so", func(ctx SpecContext) {
+	It("is reported as down", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{})
 		p.Close()
 		_, err := p.client().Ask(ctx, p.source(), nil)
@@ -193,13 +193,13 @@ var _ = Describe("A provider", func() {
 			"is not for localhost, but for a.example,192.0.2.1: write a host that it is for, or renew it"),
 	)
 
-	It("is not asked without authorities", func(ctx SpecContext) {
+	It("is not called without certificate authorities", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{})
 		_, err := p.client(func(o *oidc.Options) { o.Authorities = "" }).Ask(ctx, p.source(), nil)
 		Expect(err).To(MatchError(ContainSubstring("no certificate authorities were found on the system: start with --upstream-ca-file")))
 	})
 
-	It("that does not speak TLS, or has no address, says so", func(ctx SpecContext) {
+	It("is reported if it does not speak TLS, or has no address", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{})
 		plain := httptest.NewServer(http.NotFoundHandler())
 		DeferCleanup(plain.Close)
@@ -211,10 +211,10 @@ var _ = Describe("A provider", func() {
 	})
 })
 
-var _ = Describe("Where a provider may be asked", func() {
+var _ = Describe("The address of a provider", func() {
 	const special = "; if the provider is there, name an upstream with this address in the configuration, or start with --provider-allow "
 
-	DescribeTable("is judged by the address that is connected to",
+	DescribeTable("is judged when it is connected to",
 		func(ctx SpecContext, rules oidc.Rules, host, resolved, words string) {
 			p := startProvider(testkit.CertificateOptions{Names: []string{"localhost", "idp.example", "127.0.0.1", "::1", "192.0.2.7"}})
 			client := oidc.NewClient(oidc.Options{Authorities: p.Authority.PEM, Rules: rules, Timeout: 5 * time.Second, Resolver: resolver(resolved)})
@@ -226,29 +226,29 @@ var _ = Describe("Where a provider may be asked", func() {
 			Expect(err).To(MatchError(ContainSubstring(words)))
 			Expect(p.Asked).To(BeEmpty())
 		},
-		Entry("loopback", oidc.Rules{}, "127.0.0.1", "", "may not be asked: its address 127.0.0.1 is a loopback address"+special+"127.0.0.1"),
+		Entry("a loopback address", oidc.Rules{}, "127.0.0.1", "", "may not be asked: its address 127.0.0.1 is a loopback address"+special+"127.0.0.1"),
 		Entry("a name of the loopback", oidc.Rules{}, "localhost", "", "is a loopback address"+special),
-		Entry("all of the loopback", oidc.Rules{}, "127.9.9.9", "", "is a loopback address"+special+"127.9.9.9"),
-		Entry("the loopback of IPv6", oidc.Rules{}, "::1", "", "its address ::1 is a loopback address"+special+"::1"),
+		Entry("another loopback address", oidc.Rules{}, "127.9.9.9", "", "is a loopback address"+special+"127.9.9.9"),
+		Entry("the IPv6 loopback", oidc.Rules{}, "::1", "", "its address ::1 is a loopback address"+special+"::1"),
 		Entry("IPv4 in IPv6", oidc.Rules{}, "::ffff:127.0.0.1", "", "its address 127.0.0.1 is a loopback address"+special+"127.0.0.1"),
 		Entry("unspecified", oidc.Rules{}, "0.0.0.0", "", "its address 0.0.0.0 is an unspecified address"+special+"0.0.0.0"),
 		Entry("unspecified in IPv6", oidc.Rules{}, "::", "", "its address :: is an unspecified address"+special+"::"),
 		Entry("the metadata service", oidc.Rules{}, "169.254.169.254", "", "is a link-local address"+special+"169.254.169.254"),
 		Entry("a name that resolves to the loopback", oidc.Rules{}, "idp.example", "127.0.0.1", "its address 127.0.0.1 is a loopback address"+special+"127.0.0.1"),
 		Entry("a name that resolves to the metadata service", oidc.Rules{}, "idp.example", "169.254.169.254", "is a link-local address"+special+"169.254.169.254"),
-		Entry("loopback that is allowed", oidc.Rules{Allow: entries("127.0.0.1")}, "idp.example", "127.0.0.1", ""),
-		Entry("a host that is allowed", oidc.Rules{Allow: entries("*.example")}, "idp.example", "127.0.0.1", ""),
-		Entry("another that is allowed", oidc.Rules{Allow: entries("127.0.0.2", "a.example")}, "idp.example", "127.0.0.1", "is a loopback address"+special+"127.0.0.1"),
-		Entry("what upstreams must not be", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("127.0.0.0/24")}}, "idp.example", "127.0.0.1",
+		Entry("an allowed loopback address", oidc.Rules{Allow: entries("127.0.0.1")}, "idp.example", "127.0.0.1", ""),
+		Entry("an allowed host", oidc.Rules{Allow: entries("*.example")}, "idp.example", "127.0.0.1", ""),
+		Entry("an address that no entry allows", oidc.Rules{Allow: entries("127.0.0.2", "a.example")}, "idp.example", "127.0.0.1", "is a loopback address"+special+"127.0.0.1"),
+		Entry("an address denied for upstreams", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("127.0.0.0/24")}}, "idp.example", "127.0.0.1",
 			"may not be asked: its address 127.0.0.1 is in 127.0.0.0/24, which --upstream-deny names"),
-		Entry("a name that upstreams must not have", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("idp.example")}}, "idp.example", "127.0.0.1",
+		Entry("a name denied for upstreams", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("idp.example")}}, "idp.example", "127.0.0.1",
 			"may not be asked: its address idp.example is in idp.example, which --upstream-deny names"),
-		Entry("a name that upstreams may have", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("127.0.0.0/24"), Allow: entries("idp.example")}}, "idp.example", "127.0.0.1", ""),
-		Entry("a name that is none of those that upstreams may have", oidc.Rules{Upstreams: egress.Lists{Allow: entries("a.example")}}, "idp.example", "192.0.2.1",
+		Entry("a name allowed for upstreams", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("127.0.0.0/24"), Allow: entries("idp.example")}}, "idp.example", "127.0.0.1", ""),
+		Entry("a name that no entry allows for upstreams", oidc.Rules{Upstreams: egress.Lists{Allow: entries("a.example")}}, "idp.example", "192.0.2.1",
 			"may not be asked: its address idp.example is in nothing that --upstream-allow names"),
 	)
 
-	It("is not where the gateway itself listens", func(ctx SpecContext) {
+	It("must not be an address of the gateway itself", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{Names: []string{"idp.example"}})
 		client := p.client(func(o *oidc.Options) {
 			o.Resolver = resolver("127.0.0.1")

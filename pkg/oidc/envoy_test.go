@@ -108,7 +108,7 @@ func (s signer) public() string {
 }
 
 var _ = Describe("Keys that are kept", func() {
-	It("are all of the kinds that Envoy verifies tokens with", func(ctx SpecContext) {
+	It("are all of the types with which Envoy verifies tokens", func(ctx SpecContext) {
 		rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 		Expect(err).NotTo(HaveOccurred())
 		second, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -34,7 +34,7 @@ var _ = Describe("A key set", func() {
 		return a.JWKS, err
 	}
 
-	It("is the same however the provider writes it", func(ctx SpecContext) {
+	It("is the same however the provider formats it", func(ctx SpecContext) {
 		one := rsaKey(2048, `,"kid":"r"`)
 		first, err := read(ctx, `{"keys":[`+keyP256+`,`+one+`,`+keyEd25519+`]}`)
 		Expect(err).NotTo(HaveOccurred())
@@ -55,16 +55,16 @@ var _ = Describe("A key set", func() {
 		Entry("keys for other algorithms", rsaKey(2048, `,"alg":"RSA-OAEP"`)),
 		Entry("keys for the algorithm of another type", rsaKey(2048, `,"alg":"HS256"`)),
 		Entry("symmetric keys", `{"kty":"oct","k":"c2VjcmV0"}`),
-		Entry("short RSA keys", `{"kty":"RSA","e":"AQAB","n":"`+strings.Repeat("f", 171)+`"}`),
+		Entry("RSA keys that are too short", `{"kty":"RSA","e":"AQAB","n":"`+strings.Repeat("f", 171)+`"}`),
 		Entry("an RSA key with the exponent 1", strings.Replace(rsaKey(2048, ""), "AQAB", "AQ", 1)),
-		Entry("RSA keys that are no number", `{"kty":"RSA","e":"AQAB","n":"***"}`),
-		Entry("points that are not on their curve", strings.Replace(keyP256, "MKBC", "MKBD", 1)),
+		Entry("RSA keys with an invalid number", `{"kty":"RSA","e":"AQAB","n":"***"}`),
+		Entry("points that are not on the curve", strings.Replace(keyP256, "MKBC", "MKBD", 1)),
 		Entry("other curves", strings.Replace(keyP256, "P-256", "secp256k1", 1)),
 		Entry("curves for key exchange", strings.Replace(keyEd25519, "Ed25519", "X25519", 1)),
-		Entry("short Ed25519 keys", strings.Replace(keyEd25519, "11qY", "", 1)),
+		Entry("Ed25519 keys that are too short", strings.Replace(keyEd25519, "11qY", "", 1)),
 		Entry("unknown types", `{"kty":"AKP","alg":"ML-DSA-44","pub":"x"}`),
-		Entry("what is no key", `7`),
-		Entry("a key twice", keyP256),
+		Entry("other values", `7`),
+		Entry("duplicates", keyP256),
 	)
 
 	It("keeps keys on P-384 and P-521", func(ctx SpecContext) {
@@ -77,22 +77,22 @@ var _ = Describe("A key set", func() {
 		Expect(set).To(ContainSubstring(`{"alg":"ES512","crv":"P-521","kid":"b","kty":"EC","x":"AHKZ`))
 	})
 
-	DescribeTable("is refused that",
+	DescribeTable("is refused if it",
 		func(ctx SpecContext, text, words string) {
 			_, err := read(ctx, text)
 			Expect(err).To(MatchError(ContainSubstring(words)))
 		},
 		Entry("is empty", `{"keys":[]}`, "has 0 keys, none of which can be used"),
-		Entry("has no key for signatures", `{"keys":[{"kty":"oct","k":"eA"}]}`, "has 1 keys, none of which can be used: tokens are verified with RSA keys of 2048 bits or more"),
+		Entry("has no signature keys", `{"keys":[{"kty":"oct","k":"eA"}]}`, "has 1 keys, none of which can be used: tokens are verified with RSA keys of 2048 bits or more"),
 		Entry("has no keys", `{}`, `has no list "keys"`),
-		Entry("has keys that are no list", `{"keys":{}}`, `has no list "keys"`),
-		Entry("is no object", `[]`, "is not a JSON object"),
+		Entry("has keys that are not a list", `{"keys":{}}`, `has no list "keys"`),
+		Entry("is not an object", `[]`, "is not a JSON object"),
 		Entry("has a private key", `{"keys":[`+keyP256+`,`+strings.Replace(keyEd25519, "{", `{"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A",`, 1)+`]}`,
 			`publishes the private half of key 2 ("d"): its signatures prove nothing; replace the key at the provider`),
-		Entry("has a part of one", `{"keys":[`+strings.Replace(keyP256, "{", `{"qi":null,`, 1)+`]}`, `publishes the private half of key 1 ("qi")`),
+		Entry("has part of a private key", `{"keys":[`+strings.Replace(keyP256, "{", `{"qi":null,`, 1)+`]}`, `publishes the private half of key 1 ("qi")`),
 		Entry("has 101 keys", `{"keys":[`+strings.Repeat(keyP256+",", 100)+keyP256+`]}`, "has 101 keys; at most 100 are allowed: remove keys that no longer sign"),
 		Entry("has 10,000 keys", `{"keys":[`+strings.Repeat(keyP256+",", 9999)+keyP256+`]}`, "is larger than 512 KiB"),
 		Entry("is 10,000 numbers", `{"keys":[`+strings.Repeat("1,", 9999)+`1]}`, "has 10000 keys"),
-		Entry("is deep", `{"keys":`+strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)+`}`, "is not a JSON object"),
+		Entry("is deeply nested", `{"keys":`+strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)+`}`, "is not a JSON object"),
 	)
 })

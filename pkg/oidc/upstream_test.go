@@ -39,7 +39,7 @@ var _ = Describe("A provider behind an upstream", func() {
 		}
 	})
 
-	DescribeTable("is asked there, as Envoy does", func(ctx SpecContext, protocol, version string) {
+	DescribeTable("is called there, like Envoy does", func(ctx SpecContext, protocol, version string) {
 		via.Upstream.Protocol = protocol
 		a, err := client().Ask(ctx, source, via)
 		Expect(err).NotTo(HaveOccurred())
@@ -55,7 +55,7 @@ var _ = Describe("A provider behind an upstream", func() {
 		Entry(nil, "h2", "HTTP/2.0"),
 	)
 
-	It("is asked in the clear, if that is how the upstream speaks", func(ctx SpecContext) {
+	It("is called without TLS, if that is the upstream's protocol", func(ctx SpecContext) {
 		for _, protocol := range []string{"http", "h2c"} {
 			plain := httptest.NewUnstartedServer(p.Config.Handler)
 			plain.Config.Protocols = new(http.Protocols)
@@ -70,7 +70,7 @@ var _ = Describe("A provider behind an upstream", func() {
 		}
 	})
 
-	It("has keys at another host, where they are asked for", func(ctx SpecContext) {
+	It("may have keys at another host, which are fetched from there", func(ctx SpecContext) {
 		p.SetDocument(p.Document(issuer, "jwks_uri", "https://keys.example/keys"))
 		_, err := client().Ask(ctx, source, via)
 		Expect(err).To(MatchError("the key set https://keys.example/keys cannot be verified, because no certificate authorities were found on the system: start with --upstream-ca-file"))
@@ -95,33 +95,33 @@ var _ = Describe("A provider behind an upstream", func() {
 		Expect(err).NotTo(HaveOccurred())
 	})
 
-	DescribeTable("is refused with words about the upstream",
+	DescribeTable("is refused with a reason that names the upstream",
 		func(ctx SpecContext, change func(), words string) {
 			change()
 			_, err := client().Ask(ctx, source, via)
 			Expect(err).To(MatchError(ContainSubstring(words)))
 			Expect(p.Asked).To(BeEmpty())
 		},
-		Entry("that is not there", func() { via = nil }, `the upstream "idp" is not there`),
-		Entry("whose authority is another", func() {
+		Entry("that does not exist", func() { via = nil }, `the upstream "idp" is not there`),
+		Entry("whose authority is a different one", func() {
 			other, err := testkit.NewAuthority("other")
 			Expect(err).NotTo(HaveOccurred())
 			via.Secrets["ca"].Cert = other.PEM
 		}, `is signed by none of the authorities of secret "ca": put the authority into a secret, and name it in Upstream_validation_cacertificate of upstream "idp"`),
-		Entry("whose authority is not there", func() { delete(via.Secrets, "ca") }, `the secret "ca", which upstream "idp" names, has no certificate authority`),
-		Entry("whose name is another", func() { via.Upstream.ValidationSubjectName = "" },
+		Entry("whose authority does not exist", func() { delete(via.Secrets, "ca") }, `the secret "ca", which upstream "idp" names, has no certificate authority`),
+		Entry("whose certificate has another name", func() { via.Upstream.ValidationSubjectName = "" },
 			`is not for 127.0.0.1, but for idp.internal: name one that it is for in Upstream_validation_subjectname of upstream "idp", or renew it`),
 		Entry("without authorities", func() { via.Upstream.ValidationCACertificate = "" }, `name a secret in Upstream_validation_cacertificate of upstream "idp"`),
 		Entry("that is down", func() { p.Close() }, `127.0.0.1 (upstream "idp", port`),
 	)
 
-	It("is accepted with every certificate, if the upstream says so", func(ctx SpecContext) {
+	It("is accepted with any certificate, if the upstream is configured so", func(ctx SpecContext) {
 		via.Upstream.TLSInsecure, via.Upstream.ValidationCACertificate, via.Upstream.ValidationSubjectName = true, "", ""
 		_, err := client().Ask(ctx, source, via)
 		Expect(err).NotTo(HaveOccurred())
 	})
 
-	It("is refused where no upstream may be, and where the gateway listens", func(ctx SpecContext) {
+	It("is refused if upstreams may not have its address, or if the gateway listens there", func(ctx SpecContext) {
 		deny := oidc.NewClient(oidc.Options{Rules: oidc.Rules{Upstreams: egress.Lists{Deny: entries("127.0.0.0/8")}}})
 		_, err := deny.Ask(ctx, source, via)
 		Expect(err).To(MatchError(ContainSubstring("may not be asked: its address 127.0.0.1 is in 127.0.0.0/8, which --upstream-deny names")))

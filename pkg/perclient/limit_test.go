@@ -18,21 +18,21 @@ func TestPerClient(t *testing.T) {
 }
 
 var _ = Describe("A limit", func() {
-	It("is each client's own, and comes back with time", func() {
+	It("is per client, and refills over time", func() {
 		l, now := perclient.New(2, time.Second), time.Now()
 		a, b := perclient.Prefix("192.0.2.1:1"), perclient.Prefix("192.0.2.2:1")
 		Expect([]bool{l.Allow(a, now), l.Allow(a, now), l.Allow(a, now), l.Allow(b, now)}).To(Equal([]bool{true, true, false, true}))
 		Expect(l.Allow(a, now.Add(time.Second))).To(BeTrue())
 	})
 
-	It("takes the network of an IPv6 address for the client", func() {
+	It("counts the network of an IPv6 address as one client", func() {
 		Expect(perclient.Prefix("[2001:db8::1]:1")).To(Equal(perclient.Prefix("[2001:db8::ffff]:2")))
 		Expect(perclient.Prefix("[2001:db8::1]:1")).NotTo(Equal(perclient.Prefix("[2001:db8:0:1::1]:1")))
 		Expect(perclient.Prefix("[::ffff:192.0.2.1]:1")).To(Equal(perclient.Prefix("192.0.2.1:9")))
 		Expect(perclient.Prefix("no address")).To(Equal(netip.Prefix{}))
 	})
 
-	Describe("with all the clients that it remembers", func() {
+	Describe("when it remembers the maximum number of clients", func() {
 		var (
 			l   *perclient.Limit
 			now time.Time
@@ -49,14 +49,14 @@ var _ = Describe("A limit", func() {
 			}
 		})
 
-		It("gives all others one limit together", func() {
+		It("gives all others one shared limit", func() {
 			now = now.Add(time.Minute)
 			Expect([]bool{l.Allow(client(5000), now), l.Allow(client(5001), now), l.Allow(client(5002), now)}).To(Equal([]bool{true, true, false}))
 			Expect(l.Allow(client(7), now)).To(BeTrue(), "one of its own is left to it")
 			Expect(l.Allow(client(7), now)).To(BeFalse())
 		})
 
-		It("forgets those that were quiet, and none of the others", func() {
+		It("forgets quiet clients, and no others", func() {
 			now = now.Add(time.Hour - time.Minute)
 			l.Allow(client(7), now) // it has none left, and gets one in a minute
 			now = now.Add(2 * time.Minute)
@@ -66,7 +66,7 @@ var _ = Describe("A limit", func() {
 			Expect(l.Allow(client(7), now)).To(BeFalse(), "it was not forgotten")
 		})
 
-		It("looks for those at most once a second", func() {
+		It("looks for quiet clients at most once a second", func() {
 			now = now.Add(time.Hour - 100*time.Millisecond)
 			l.Allow(client(5000), now) // forgets no client yet
 			l.Allow(client(5001), now.Add(time.Second-time.Millisecond))
@@ -87,7 +87,7 @@ var _ = Describe("A limit", func() {
 		Expect(l.Clients()).To(BeNumerically("<=", want))
 		Expect(l.Clients()).To(BeNumerically(">", 0))
 	},
-		Entry("that come at once", time.Microsecond, 4096),
-		Entry("that were here long ago", time.Second, 4096),
+		Entry("that come at the same time", time.Microsecond, 4096),
+		Entry("that have been gone for a long time", time.Second, 4096),
 	)
 })

@@ -27,7 +27,7 @@ var _ = Describe("Certificates", func() {
 		l.issue(now, "ratelimit", "")
 	})
 
-	It("are for one purpose and one name", func() {
+	It("are for one purpose and one name each", func() {
 		ca := l.cert("ca.crt")
 		Expect(ca.IsCA).To(BeTrue())
 		Expect(ca.MaxPathLen).To(BeZero())
@@ -61,20 +61,20 @@ var _ = Describe("Certificates", func() {
 		}
 	})
 
-	It("hold what openssl asks of them", func() {
+	It("satisfy openssl", func() {
 		Expect(l.openssl("verify", "-x509_strict", "-CAfile", "ca.crt", "-purpose", "sslserver", "-verify_hostname", "gatehouse.example", "server.crt")).To(Equal("server.crt: OK\n"))
 		Expect(l.openssl("verify", "-x509_strict", "-CAfile", "ca.crt", "-purpose", "sslserver", "-verify_ip", "127.0.0.1", "server.crt")).To(Equal("server.crt: OK\n"))
 		Expect(l.openssl("verify", "-x509_strict", "-CAfile", "ca.crt", "-purpose", "sslclient", "edge.crt", "ratelimit.crt")).To(Equal("edge.crt: OK\nratelimit.crt: OK\n"))
 		for _, name := range []string{"server", "edge", "ratelimit", "ca"} {
 			Expect(l.openssl("x509", "-in", name+".crt", "-noout", "-pubkey")).To(Equal(l.openssl("pkey", "-in", name+".key", "-pubout")), name)
 		}
-		By("and what is for one purpose is not for another")
+		By("a certificate for one purpose is not valid for another")
 		Expect(l.openssl("verify", "-CAfile", "ca.crt", "-purpose", "sslclient", "server.crt")).To(ContainSubstring("unsuitable certificate purpose"))
 		Expect(l.openssl("verify", "-CAfile", "ca.crt", "-purpose", "sslserver", "edge.crt")).To(ContainSubstring("unsuitable certificate purpose"))
 		Expect(l.openssl("verify", "-CAfile", "ca.crt", "-verify_hostname", "other.example", "server.crt")).To(ContainSubstring("hostname mismatch"))
 	})
 
-	It("that are revoked are in the list that openssl reads", func() {
+	It("are in the list that openssl reads after they are revoked", func() {
 		other := l.issue(now, "proxy", "other")
 		verify := func() string {
 			return l.openssl("verify", "-crl_check", "-CRLfile", "ca.crl", "-CAfile", "ca.crt", "edge.crt")
@@ -90,7 +90,7 @@ var _ = Describe("Certificates", func() {
 		Expect(strings.ToLower(text)).To(ContainSubstring("serial number: " + other.Serial))
 	})
 
-	It("make a TLS connection on which both sides know each other", func() {
+	It("allow a TLS connection on which each side authenticates the other", func() {
 		connect := func(server, client, host string) (*x509.Certificate, error) {
 			GinkgoHelper()
 			pool := x509.NewCertPool()
@@ -131,9 +131,9 @@ var _ = Describe("Certificates", func() {
 		_, err = connect("server", "edge", "other.example")
 		Expect(err).To(HaveOccurred())
 		_, err = connect("edge", "edge", "gatehouse.example")
-		Expect(err).To(HaveOccurred(), "an Envoy's certificate is no server's")
+		Expect(err).To(HaveOccurred(), "an Envoy's certificate is not valid for a server")
 		_, err = connect("server", "server", "gatehouse.example")
-		Expect(err).To(HaveOccurred(), "a server's certificate is no Envoy's")
+		Expect(err).To(HaveOccurred(), "a server's certificate is not valid for an Envoy")
 	})
 
 	It("do not outlive their authority", func() {
@@ -143,7 +143,7 @@ var _ = Describe("Certificates", func() {
 		Expect(err).NotTo(HaveOccurred())
 	})
 
-	It("have a common name that every program takes", func() {
+	It("have a common name that every program accepts", func() {
 		l.issue(now, "proxy", strings.Repeat("a", 200))
 		cert := l.cert(strings.Repeat("a", 200) + ".crt")
 		Expect(cert.Subject.CommonName).To(Equal("Gatehouse proxy"))
@@ -164,12 +164,12 @@ var _ = DescribeTable("An identity", func(purpose, name string, hosts []string, 
 	Expect(err).To(MatchError(ContainSubstring(want)))
 },
 	Entry("of a proxy", "proxy", "edge", nil, ""),
-	Entry("of a proxy with every character", "proxy", "E-d.g_e1", nil, ""),
+	Entry("of a proxy with every allowed character", "proxy", "E-d.g_e1", nil, ""),
 	Entry("of a proxy called proxy", "proxy", "proxy", nil, ""),
 	Entry("of a proxy without a name", "proxy", "", nil, "the proxy needs a name"),
 	Entry("of a proxy with a slash", "proxy", "../edge", nil, "only the characters"),
 	Entry("of a proxy with a line break", "proxy", "a\nb", nil, "only the characters"),
-	Entry("of a proxy that is a directory", "proxy", "..", nil, `cannot have the name ".."`),
+	Entry("of a proxy named like a directory", "proxy", "..", nil, `cannot have the name ".."`),
 	Entry("of a proxy with 254 characters", "proxy", strings.Repeat("a", 254), nil, "at most 253"),
 	Entry("of a proxy whose file name would be too long", "proxy", strings.Repeat("a", 241), nil, "choose another name for the files with --file NAME"),
 	Entry("of a proxy called ca", "proxy", "ca", nil, "those of the authority (choose another name for the files with --file NAME)"),
@@ -179,7 +179,7 @@ var _ = DescribeTable("An identity", func(purpose, name string, hosts []string, 
 	Entry("of a rate-limit engine", "ratelimit", "", nil, ""),
 	Entry("of a rate-limit engine with a name", "ratelimit", "x", nil, "only a proxy has a name"),
 	Entry("of something else", "client", "", nil, `"client" is not one of server, proxy, ratelimit`),
-	Entry("of a server without hosts", "server", "", nil, "a server needs --host"),
+	Entry("of a server without a host", "server", "", nil, "a server needs --host"),
 	Entry("of a server with a name", "server", "x", []string{"a.example"}, "only a proxy has a name"),
 	Entry("of a server in a container network", "server", "", []string{"gatehouse", "gate_house-1", "LOCALHOST", "*.cp.example", "10.0.0.1", "::1", "[::1]"}, ""),
 	Entry("of a server with an empty host", "server", "", []string{""}, "is empty"),
@@ -191,6 +191,6 @@ var _ = DescribeTable("An identity", func(purpose, name string, hosts []string, 
 	Entry("of a server with an empty label", "server", "", []string{"a..example"}, "neither a DNS name nor an IP address"),
 	Entry("of a server with a space", "server", "", []string{"a example"}, "neither a DNS name nor an IP address"),
 	Entry("of a server with a trailing dot", "server", "", []string{"a.example."}, "ends with a dot"),
-	Entry("of a server beyond ASCII", "server", "", []string{"bücher.example"}, "xn--"),
-	Entry("of a server for everybody", "server", "", []string{"*.example"}, "top-level domain"),
+	Entry("of a server with non-ASCII characters", "server", "", []string{"bücher.example"}, "xn--"),
+	Entry("of a server with a wildcard for a top-level domain", "server", "", []string{"*.example"}, "top-level domain"),
 )

@@ -30,7 +30,7 @@ var _ = Describe("A directory", func() {
 		return e, err
 	}
 
-	It("is for its owner only", func() {
+	It("is readable by its owner only", func() {
 		l.issue(now, "proxy", "edge")
 		Expect(l.names()).To(Equal([]string{"ca.crl", "ca.crt", "ca.key", "edge.crt", "edge.key", "issued"}))
 		Expect(filepath.WalkDir(l.dir, func(path string, e os.DirEntry, err error) error {
@@ -42,7 +42,7 @@ var _ = Describe("A directory", func() {
 		})).To(Succeed())
 	})
 
-	It("has the same modes whatever the umask is", func() {
+	It("has the same modes whatever the umask", func() {
 		before := syscall.Umask(0o277)
 		defer syscall.Umask(before)
 		other := newLab(now)
@@ -54,7 +54,7 @@ var _ = Describe("A directory", func() {
 		}
 	})
 
-	It("is not made where others can write, nor twice, nor without its parent", func() {
+	It("is not created where others can write, nor a second time, nor without its parent", func() {
 		_, err := pki.Create(l.dir, now, day)
 		Expect(err).To(MatchError(And(ContainSubstring("ca.crt exists, and an authority is not replaced"), ContainSubstring("in another directory"))))
 		open := filepath.Join(GinkgoT().TempDir(), "open")
@@ -73,7 +73,7 @@ var _ = Describe("A directory", func() {
 		Expect(err).To(MatchError(ContainSubstring("has no authority (name the directory of one, or make it: gatehouse pki init ")))
 	})
 
-	It("keeps what is there", func() {
+	It("keeps existing files", func() {
 		l.issue(now, "proxy", "edge")
 		l.issue(now, "server", "", "a.example", "10.0.0.1")
 		cert, key := l.read("edge.crt"), l.read("edge.key")
@@ -83,7 +83,7 @@ var _ = Describe("A directory", func() {
 		Expect(err).To(MatchError(ContainSubstring("edge.crt is for proxy edge, and is not replaced by one for proxy other")))
 		Expect([]string{l.read("edge.crt"), l.read("edge.key")}).To(Equal([]string{cert, key}))
 
-		By("replacing the pair if it may")
+		By("a pair is replaced if that is allowed")
 		_, err = l.try(now, "proxy", "edge", nil, replace)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(l.read("edge.crt")).NotTo(Equal(cert))
@@ -94,7 +94,7 @@ var _ = Describe("A directory", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(e.SANs).To(Equal([]string{"a.example", "10.0.0.1"}))
 
-		By("and what somebody else has put there")
+		By("files of other origin are kept")
 		foreign := newLab(now)
 		foreign.issue(now, "proxy", "foreign")
 		l.write("foreign.crt", foreign.read("foreign.crt"))
@@ -109,7 +109,7 @@ var _ = Describe("A directory", func() {
 		Expect(l.read("alone.key")).To(Equal("junk"))
 	})
 
-	It("has room for a proxy with the name of a purpose, and for several servers", func() {
+	It("accepts a proxy named like a purpose, and several servers", func() {
 		e, err := l.try(now, "proxy", "server", nil, func(r *pki.Request) { r.File = "proxy-server" })
 		Expect(err).NotTo(HaveOccurred())
 		Expect(e.SANs).To(Equal([]string{"spiffe://gatehouse/proxy/server"}))
@@ -124,7 +124,7 @@ var _ = Describe("A directory", func() {
 		Expect(l.names()).To(Equal([]string{"ca.crl", "ca.crt", "ca.key", "issued", "proxy-server.crt", "proxy-server.key", "server-b.crt", "server-b.key", "server.crt", "server.key"}))
 	})
 
-	It("renews with the same key, so that a reader finds a pair at any moment", func() {
+	It("renews with the same key, so that a reader finds a matching pair at any moment", func() {
 		first := l.issue(now, "proxy", "edge")
 		key := l.read("edge.key")
 		done := make(chan error, 1)
@@ -154,13 +154,13 @@ var _ = Describe("A directory", func() {
 		Expect(l.read("edge.key")).To(Equal(key))
 		Expect(l.list(now)).To(HaveLen(1 + 51))
 
-		By("for another time, if asked")
+		By("another lifetime on request")
 		e, err := renew(now, filepath.Join(l.dir, "edge.crt"), 10*day)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(e.NotAfter).To(BeTemporally("==", now.Add(10*day)))
 	})
 
-	It("renews nothing that is revoked, is not there or is no pair", func() {
+	It("does not renew what is revoked, missing or not a pair", func() {
 		l.issue(now, "proxy", "edge")
 		l.issue(now, "proxy", "other")
 		l.write("other.key", l.read("edge.key"))
@@ -178,7 +178,7 @@ var _ = Describe("A directory", func() {
 		}
 	})
 
-	It("says what is due", func() {
+	It("reports what is due", func() {
 		l.issue(now, "proxy", "late")
 		_, err := l.try(now, "proxy", "soon", nil, func(r *pki.Request) { r.Lifetime = 20 * day })
 		Expect(err).NotTo(HaveOccurred())
@@ -206,7 +206,7 @@ var _ = Describe("A directory", func() {
 		Expect(next).To(Equal("soon.crt"))
 	})
 
-	It("leaves owner and mode of a file that it replaces", func() {
+	It("keeps owner and mode of a file that it replaces", func() {
 		l.issue(now, "proxy", "edge")
 		uid := os.Getuid()
 		if uid == 0 {
@@ -228,7 +228,7 @@ var _ = Describe("A directory", func() {
 		}
 	})
 
-	It("revokes a name with all its certificates, a serial with all of its key", func() {
+	It("revokes all certificates of a name, and all with the key of a serial", func() {
 		one := l.issue(now, "proxy", "edge")
 		two, err := renew(now, "edge.crt", 0)
 		Expect(err).NotTo(HaveOccurred())
@@ -267,7 +267,7 @@ var _ = Describe("A directory", func() {
 		}
 	})
 
-	It("lists what has not ended or is in a file", func() {
+	It("lists what has not expired or is in a file", func() {
 		l.issue(now, "proxy", "edge")
 		later := now.Add(80 * day)
 		e, err := renew(later, "edge.crt", 0)
@@ -281,7 +281,7 @@ var _ = Describe("A directory", func() {
 		Expect(l.list(now.Add(81*day))).To(HaveLen(4), "the one that was replaced is still valid")
 	})
 
-	It("needs its list and the right key, which nobody else can read", func() {
+	It("requires its list and the right key, which nobody else can read", func() {
 		fails := func(want string) {
 			GinkgoHelper()
 			_, err := l.try(now, "proxy", "edge", nil, nil)
@@ -322,7 +322,7 @@ var _ = Describe("A directory", func() {
 	})
 })
 
-var _ = Describe("A run that was interrupted", func() {
+var _ = Describe("An interrupted run", func() {
 	var l lab
 	var now time.Time
 	var oldCert, oldKey, newCert, newKey, renewed string
@@ -352,7 +352,7 @@ var _ = Describe("A run that was interrupted", func() {
 		return l.read("edge.crt"), l.read("edge.key")
 	}
 
-	It("before it replaced anything has changed nothing, and its certificate is not listed", func() {
+	It("changes nothing if it has not replaced a file yet, and its certificate is not listed", func() {
 		l.write(".edge.key.new", newKey)
 		l.write(".edge.crt.new", newCert)
 		cert, key := after()
@@ -361,7 +361,7 @@ var _ = Describe("A run that was interrupted", func() {
 		Expect(l.list(now)).To(HaveLen(1 + 2))
 	})
 
-	It("while it wrote has changed nothing", func() {
+	It("changes nothing if it was writing", func() {
 		l.write(".edge.key.new", newKey[:20])
 		cert, key := after()
 		Expect([]string{cert, key}).To(Equal([]string{oldCert, oldKey}))
@@ -376,14 +376,14 @@ var _ = Describe("A run that was interrupted", func() {
 		Expect([]string{cert, key}).To(Equal([]string{oldCert, oldKey}))
 	})
 
-	It("between key and certificate is finished by the next", func() {
+	It("between key and certificate is completed by the next run", func() {
 		l.write("edge.key", newKey)
 		l.write(".edge.crt.new", newCert)
 		cert, key := after()
 		Expect([]string{cert, key}).To(Equal([]string{newCert, newKey}))
 	})
 
-	It("in a renewal is finished by the next, and recorded", func() {
+	It("in a renewal is completed by the next run, and recorded", func() {
 		l.write(".edge.crt.new", renewed)
 		Expect(os.RemoveAll(l.file("issued"))).To(Succeed())
 		Expect(os.Mkdir(l.file("issued"), 0o700)).To(Succeed())
@@ -392,7 +392,7 @@ var _ = Describe("A run that was interrupted", func() {
 		Expect(l.list(now)[1]).To(HaveField("File", "edge.crt"))
 	})
 
-	It("leaves nothing of another's", func() {
+	It("leaves nothing of another authority", func() {
 		foreign := newLab(now)
 		foreign.issue(now, "proxy", "edge")
 		l.write("edge.key", foreign.read("edge.key"))
@@ -402,10 +402,10 @@ var _ = Describe("A run that was interrupted", func() {
 		l.write("edge.key", oldKey)
 		l.write(".edge.crt.new", newCert)
 		cert, key := after()
-		Expect([]string{cert, key}).To(Equal([]string{oldCert, oldKey}), "its key never came")
+		Expect([]string{cert, key}).To(Equal([]string{oldCert, oldKey}), "its key was never written")
 	})
 
-	It("while it made an authority leaves none, or the whole", func() {
+	It("leaves no authority or a complete one", func() {
 		cert, key, crl := l.read("ca.crt"), l.read("ca.key"), l.read("ca.crl")
 		other := lab{filepath.Join(GinkgoT().TempDir(), "pki")}
 		begin := func() {
@@ -429,14 +429,14 @@ var _ = Describe("A run that was interrupted", func() {
 		other.issue(now, "proxy", "edge")
 		Expect(other.read("ca.crt")).To(Equal(cert))
 
-		By("and never takes away one that is complete")
+		By("a complete authority is never removed")
 		l.write(".ca.key.new", key)
 		l.write(".ca.crt.new", cert)
 		after()
 		Expect([]string{l.read("ca.crt"), l.read("ca.key"), l.read("ca.crl")}).To(Equal([]string{cert, key, crl}))
 	})
 
-	It("that failed leaves nothing either", func() {
+	It("leaves nothing behind after a failure", func() {
 		Expect(os.Rename(l.file("issued"), l.file("elsewhere"))).To(Succeed())
 		_, err := l.try(now, "proxy", "late", nil, nil)
 		Expect(err).To(MatchError(ContainSubstring("late.crt: ")))

@@ -37,7 +37,7 @@ var _ = Describe("Secrets of an authority", func() {
 		return cert
 	}
 
-	It("are filled where they are empty", func() {
+	It("are filled if they are empty", func() {
 		root, all := refresh(nil, begin,
 			pki.SecretPair{Identity: identity("server", "", "control.gw.svc", "10.0.0.1")},
 			pki.SecretPair{Identity: identity("proxy", "edge"), Data: map[string][]byte{"note": []byte("mine")}},
@@ -58,7 +58,7 @@ var _ = Describe("Secrets of an authority", func() {
 		Expect(all[1]).To(HaveKeyWithValue("note", []byte("mine")))
 	})
 
-	It("stay until they end soon, and then keep their key", func() {
+	It("remain until they expire soon, and are then renewed with the same key", func() {
 		edge := identity("proxy", "edge")
 		root, all := refresh(nil, begin, pki.SecretPair{Identity: edge})
 		sameRoot, same := refresh(root, begin.Add(59*day), pki.SecretPair{Identity: edge, Data: all[0]})
@@ -69,7 +69,7 @@ var _ = Describe("Secrets of an authority", func() {
 		Expect(parse(renewed[0]["tls.crt"]).NotAfter).To(Equal(begin.Add(151 * day)))
 	})
 
-	DescribeTable("get a new pair in place of one that is",
+	DescribeTable("get a new pair if the old one is",
 		func(change func(data map[string][]byte), wanted pki.Identity) {
 			root, all := refresh(nil, begin, pki.SecretPair{Identity: identity("server", "", "a.example")})
 			before := maps.Clone(all[0])
@@ -80,7 +80,7 @@ var _ = Describe("Secrets of an authority", func() {
 		},
 		Entry("for other hosts", func(map[string][]byte) {}, pki.Identity{Purpose: pki.Server, Hosts: []string{"a.example", "b.example"}}),
 		Entry("for somebody else", func(map[string][]byte) {}, pki.Identity{Purpose: pki.Proxy, Name: "edge"}),
-		Entry("no certificate", func(d map[string][]byte) { d["tls.crt"] = []byte("x") }, pki.Identity{Purpose: pki.Server, Hosts: []string{"a.example"}}),
+		Entry("not a certificate", func(d map[string][]byte) { d["tls.crt"] = []byte("x") }, pki.Identity{Purpose: pki.Server, Hosts: []string{"a.example"}}),
 		Entry("without its key", func(d map[string][]byte) { delete(d, "tls.key") }, pki.Identity{Purpose: pki.Server, Hosts: []string{"a.example"}}),
 		Entry("of another authority", func(d map[string][]byte) {
 			_, other, err := pki.Refresh(nil, []pki.SecretPair{{Identity: pki.Identity{Purpose: pki.Server, Hosts: []string{"a.example"}}}}, begin, lifetimes)
@@ -89,7 +89,7 @@ var _ = Describe("Secrets of an authority", func() {
 		}, pki.Identity{Purpose: pki.Server, Hosts: []string{"a.example"}}),
 	)
 
-	It("get the authority's certificate where only that is another", func() {
+	It("get the authority's certificate if only that changed", func() {
 		root, all := refresh(nil, begin, pki.SecretPair{Identity: identity("proxy", "edge")})
 		key := all[0]["tls.key"]
 		all[0]["ca.crt"] = []byte("old")
@@ -98,7 +98,7 @@ var _ = Describe("Secrets of an authority", func() {
 		Expect(after[0]["tls.key"]).To(Equal(key))
 	})
 
-	DescribeTable("are not filled with an authority that",
+	DescribeTable("are not filled if the authority",
 		func(change func(root map[string][]byte), now time.Time, want string) {
 			root, _ := refresh(nil, begin)
 			change(root)
@@ -107,11 +107,11 @@ var _ = Describe("Secrets of an authority", func() {
 		},
 		Entry("has no key", func(r map[string][]byte) { delete(r, "ca.key") }, begin, "reading ca.key of the authority"),
 		Entry("has no certificate", func(r map[string][]byte) { delete(r, "ca.crt") }, begin, "reading ca.crt of the authority"),
-		Entry("has another's key", func(r map[string][]byte) {
+		Entry("has the key of another one", func(r map[string][]byte) {
 			other, _, err := pki.Refresh(nil, nil, begin, lifetimes)
 			Expect(err).NotTo(HaveOccurred())
 			r["ca.key"] = other["ca.key"]
 		}, begin, "the key of the authority is not that of its certificate"),
-		Entry("ends soon", func(map[string][]byte) {}, begin.Add(3600*day), "the authority ends on 2039-12-31: remove ca.crt and ca.key from its Secret, and a new one is made"),
+		Entry("expires soon", func(map[string][]byte) {}, begin.Add(3600*day), "the authority ends on 2039-12-31: remove ca.crt and ca.key from its Secret, and a new one is made"),
 	)
 })

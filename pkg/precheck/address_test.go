@@ -55,7 +55,7 @@ var _ = Describe("The address of an upstream", func() {
 	}
 	const circle = ": requests may loop, or reach what only this machine should reach"
 
-	DescribeTable("may lead to the gateway itself",
+	DescribeTable("may be the gateway's own",
 		func(ip string, port int, to string) {
 			stored := []model.Object{proxy("0.0.0.0", 8080)}
 			_, _, err := ruled(rules(true), stored, insert(at("u", ip, port)))
@@ -80,7 +80,7 @@ var _ = Describe("The address of an upstream", func() {
 		Entry("a name", "example.com", 1323, ""),
 	)
 
-	DescribeTable("is that of an identity provider, too, without an upstream of its own", func(login model.Object, path string) {
+	DescribeTable("may be an identity provider's, even without an upstream", func(login model.Object, path string) {
 		cookies := &model.Secret{Name: "cookies", Value: "0123456789abcdef0123456789abcdef"}
 		_, _, err := ruled(rules(true), []model.Object{cookies}, insert(login))
 		Expect(err).To(MatchError(ContainSubstring(path + " leads to the API, at 127.0.0.1:1323, and the API needs no token")))
@@ -101,7 +101,7 @@ var _ = Describe("The address of an upstream", func() {
 			`"redirect_url":"/cb","redirect_path_matcher":"/cb"},"external_oauth_service":{"name":"127.0.0.1","port":1323}}`}, "/globalconfig/staff"),
 	)
 
-	It("asks for the proxies once, and only where an upstream is on this machine", func() {
+	It("needs one read of the proxies, and only if an upstream is on this machine", func() {
 		many := func(ip string) (list []model.Object) {
 			for i := range 20 {
 				list = append(list, at(fmt.Sprintf("u%d", i), ip, 9000))
@@ -116,7 +116,7 @@ var _ = Describe("The address of an upstream", func() {
 		Expect(here).To(Equal(1))
 	})
 
-	It("is told of when a proxy begins to listen there", func() {
+	It("causes a warning when a proxy starts to listen there", func() {
 		moved := proxy("127.0.0.1", 9000)
 		moved.HTTPSPort = 9001
 		same := proxy("0.0.0.0", 8080)
@@ -130,14 +130,14 @@ var _ = Describe("The address of an upstream", func() {
 		Expect(warnings).To(BeEmpty(), "its listener is where it was")
 	})
 
-	It("passes on that nobody knows whether there is a token", func() {
+	It("is not checked without the API's tokens, whose error is passed on", func() {
 		r, away := rules(true), errors.New("the database is away")
 		r.Open = func() (bool, error) { return false, away }
 		_, _, err := ruled(r, nil, insert(at("u", "127.0.0.1", 1323)))
 		Expect(err).To(MatchError(away))
 	})
 
-	It("is told of when every certificate is accepted there", func() {
+	It("causes a warning if every certificate is accepted there", func() {
 		u := at("u", "192.0.2.8", 443)
 		u.Protocol, u.TLSInsecure = "tls", true
 		warnings, _, err := ruled(precheck.Rules{}, nil, insert(u))
@@ -147,7 +147,7 @@ var _ = Describe("The address of an upstream", func() {
 		}))
 	})
 
-	It("may be ruled out", func() {
+	It("may be forbidden", func() {
 		deny, err := egress.ParseEntry("10.0.0.0/8")
 		Expect(err).NotTo(HaveOccurred())
 		r := precheck.Rules{Upstreams: egress.Lists{Deny: []egress.Entry{deny}}}

@@ -14,7 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-var _ = Describe("A warning of a filter that does not fit where it is", func() {
+var _ = Describe("A warning about a filter that does not fit where it is", func() {
 	warned := func(stored []model.Object, change func(store.Writer) error) (list []string) {
 		GinkgoHelper()
 		givenUp := errors.New("given up")
@@ -84,53 +84,53 @@ var _ = Describe("A warning of a filter that does not fit where it is", func() {
 		breach       = ": their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"
 	)
 
-	DescribeTable("is told of", func(stored []model.Object, change func(store.Writer) error, want ...string) {
+	DescribeTable("is given for", func(stored []model.Object, change func(store.Writer) error, want ...string) {
 		told := slices.DeleteFunc(warned(stored, change), func(text string) bool { return !strings.HasPrefix(text, "/service/") }) // of logins
 		Expect(told).To(HaveExactElements(want))
 	},
 		Entry("claims that nothing verifies", with(rules), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
-		Entry("claims that come to a rule", with(plain, on("plain")), replace(of("plain", model.FilterRBAC, string(rules.Config))), "/service/shop/filter/plain "+noClaim),
+		Entry("claims that are added to a rule", with(plain, on("plain")), replace(of("plain", model.FilterRBAC, string(rules.Config))), "/service/shop/filter/plain "+noClaim),
 		Entry("claims on a route, and a token on another", with(rules, tokens, health, &model.RouteFilter{Service: "shop", Route: "health", Filter: "tokens"}), insert(onRoot("rules")),
 			"/service/shop/route/root/filter/rules "+noClaim),
 		Entry("claims on a public route", with(rules, tokens, on("tokens"), health), insert(&model.RouteFilter{Service: "shop", Route: "health", Filter: "rules"}),
 			"/service/shop/route/health/filter/rules compares claims, but nothing on /service/shop/route/health"+noClaim[len("compares claims, but nothing on /service/shop/route/root"):]),
-		Entry("claims of a login that does not look at them", with(rules, unverified, on("staff")), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
-		Entry("claims that lose their token", with(rules, tokens, on("rules"), onRoot("rules"), on("tokens")), remove(on("tokens").Key()),
+		Entry("claims with a login that does not verify them", with(rules, unverified, on("staff")), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
+		Entry("claims whose token is removed", with(rules, tokens, on("rules"), onRoot("rules"), on("tokens")), remove(on("tokens").Key()),
 			"/service/shop/filter/rules "+noClaim, "/service/shop/route/root/filter/rules "+noClaim),
-		Entry("claims where a login holds on other proxies only", with(rules, everywhere, &model.Proxy{Name: "edge"}, &model.ProxyGlobalConfig{Proxy: "edge", GlobalConfig: "everywhere"}), insert(on("rules")),
+		Entry("claims with a login on other proxies only", with(rules, everywhere, &model.Proxy{Name: "edge"}, &model.ProxyGlobalConfig{Proxy: "edge", GlobalConfig: "everywhere"}), insert(on("rules")),
 			"/service/shop/filter/rules "+noClaim),
-		Entry("nothing of rules without claims", with(plain), insert(on("plain"))),
-		Entry("nothing with a token", with(rules, tokens, on("tokens"), health), insert(on("rules"))),
-		Entry("nothing with a token of the route", with(rules, tokens, onRoot("tokens")), insert(on("rules"))),
-		Entry("claims where passwords take the place of the login of the proxy", with(rules, everywhere, users, on("users")), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
-		Entry("claims that lose their token among credentials", with(rules, either, on("rules"), on("either")), remove(on("either").Key()), "/service/shop/filter/rules "+noClaim),
-		Entry("nothing with a token among credentials", with(rules, either, on("either")), insert(on("rules"))),
-		Entry("nothing with a login", with(rules, login("/"), on("staff")), insert(on("rules"))),
-		Entry("nothing with a login of the proxy", with(rules, everywhere), insert(on("rules"))),
-		Entry("nothing before a proxy serves it, which may have a login", append(with(rules, everywhere)[:5:5], rules, everywhere), insert(on("rules"))),
+		Entry("but not for rules without claims", with(plain), insert(on("plain"))),
+		Entry("but not for claims with a token", with(rules, tokens, on("tokens"), health), insert(on("rules"))),
+		Entry("but not for claims with a token of the route", with(rules, tokens, onRoot("tokens")), insert(on("rules"))),
+		Entry("claims with passwords instead of the login of the proxy", with(rules, everywhere, users, on("users")), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
+		Entry("claims whose token among several credentials is removed", with(rules, either, on("rules"), on("either")), remove(on("either").Key()), "/service/shop/filter/rules "+noClaim),
+		Entry("but not for claims with a token among several credentials", with(rules, either, on("either")), insert(on("rules"))),
+		Entry("but not for claims with a login", with(rules, login("/"), on("staff")), insert(on("rules"))),
+		Entry("but not for claims with a login of the proxy", with(rules, everywhere), insert(on("rules"))),
+		Entry("but not before a proxy serves it, which may have a login", append(with(rules, everywhere)[:5:5], rules, everywhere), insert(on("rules"))),
 		Entry("a limit by a claim that nothing verifies", with(each), insert(on("each")), "/service/shop/filter/each "+noUser),
-		Entry("a limit by claim that loses its token", with(each, tokens, on("each"), onRoot("tokens")), remove(onRoot("tokens").Key()), "/service/shop/filter/each "+noUser),
-		Entry("nothing of one with a token", with(each, tokens, onRoot("tokens")), insert(onRoot("each"))),
+		Entry("a limit by claim whose token is removed", with(each, tokens, on("each"), onRoot("tokens")), remove(onRoot("tokens").Key()), "/service/shop/filter/each "+noUser),
+		Entry("but not for a limit by claim with a token", with(each, tokens, onRoot("tokens")), insert(onRoot("each"))),
 		Entry("a limit by client without keys", with(client, tokens, on("tokens")), insert(onRoot("client")), "/service/shop/route/root/filter/client "+noClient),
-		Entry("a limit by client that loses its keys", with(client, partners, keys, on("client"), on("keys")), remove(on("keys").Key()), "/service/shop/filter/client "+noClient),
-		Entry("nothing of one with keys", with(client, partners, keys, on("keys")), insert(onRoot("client"))),
-		Entry("nothing of one with keys on the route", with(client, partners, keys, onRoot("keys")), insert(on("client"))),
-		Entry("a limit where a redirect answers", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), onRoot("moved")), insert(onRoot("limit")), "/service/shop/route/root/filter/limit "+notForwarded),
-		Entry("a limit where a redirect of the service answers", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), on("moved")), insert(on("limit")), "/service/shop/filter/limit "+notForwarded),
-		Entry("compressed pages of a login of the proxy", with(texts, everywhere), insert(on("texts")), "/service/shop/filter/texts compresses answers behind login everywhere"+breach),
-		Entry("nothing of compressed answers to tokens, in place of that login", with(texts, everywhere, tokens, on("tokens")), insert(on("texts"))),
+		Entry("a limit by client whose keys are removed", with(client, partners, keys, on("client"), on("keys")), remove(on("keys").Key()), "/service/shop/filter/client "+noClient),
+		Entry("but not for a limit by client with keys", with(client, partners, keys, on("keys")), insert(onRoot("client"))),
+		Entry("but not for a limit by client with keys on the route", with(client, partners, keys, onRoot("keys")), insert(on("client"))),
+		Entry("a limit on a route that redirects", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), onRoot("moved")), insert(onRoot("limit")), "/service/shop/route/root/filter/limit "+notForwarded),
+		Entry("a limit on a route of a service that redirects", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), on("moved")), insert(on("limit")), "/service/shop/filter/limit "+notForwarded),
+		Entry("compressed pages behind a login of the proxy", with(texts, everywhere), insert(on("texts")), "/service/shop/filter/texts compresses answers behind login everywhere"+breach),
+		Entry("but not for compressed answers to tokens, instead of that login", with(texts, everywhere, tokens, on("tokens")), insert(on("texts"))),
 		Entry("an affinity with one upstream", with(stay), insert(onRoot("stay")), "/service/shop/route/root/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
-		Entry("an affinity of a service whose routes all have one", with(stay), insert(on("stay")), "/service/shop/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
-		Entry("an exact affinity among upstreams that differ", with(exact, other, to("green")), insert(onRoot("exact")),
+		Entry("an affinity of a service whose routes all have one upstream", with(stay), insert(on("stay")), "/service/shop/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
+		Entry("an exact affinity with different upstreams", with(exact, other, to("green")), insert(onRoot("exact")),
 			"/service/shop/route/root/filter/exact does nothing: /service/shop/route/root has upstreams that differ in more than address and weight, so mode exact keeps no client on one of them; give them the same settings, or use mode hash"),
-		Entry("nothing of one by hash among those", with(stay, other, to("green")), insert(onRoot("stay"))),
-		Entry("nothing of an exact one among upstreams that are alike", with(exact, upstream("red", "192.0.2.3"), to("red")), insert(onRoot("exact"))),
-		Entry("nothing of one upstream by name, which may have several addresses", append(with()[1:3:3], upstream("blue", "blue.test"), to("blue"), stay), insert(onRoot("stay"))),
-		Entry("nothing where a canary has the upstreams", with(stay, other, of("canary", model.FilterCanary, `{"upstreams":[{"name":"blue","weight":1},{"name":"green","weight":1}]}`), on("canary")), insert(onRoot("stay"))),
-		Entry("nothing of a route without upstreams, which may get some", with(stay, health), insert(&model.RouteFilter{Service: "shop", Route: "health", Filter: "stay"})),
+		Entry("but not for an affinity by hash with different upstreams", with(stay, other, to("green")), insert(onRoot("stay"))),
+		Entry("but not for an exact affinity with equal upstreams", with(exact, upstream("red", "192.0.2.3"), to("red")), insert(onRoot("exact"))),
+		Entry("but not for one upstream by name, which may have several addresses", append(with()[1:3:3], upstream("blue", "blue.test"), to("blue"), stay), insert(onRoot("stay"))),
+		Entry("but not if a canary has the upstreams", with(stay, other, of("canary", model.FilterCanary, `{"upstreams":[{"name":"blue","weight":1},{"name":"green","weight":1}]}`), on("canary")), insert(onRoot("stay"))),
+		Entry("but not for a route without upstreams, which may get some later", with(stay, health), insert(&model.RouteFilter{Service: "shop", Route: "health", Filter: "stay"})),
 	)
 
-	It("comes with the login, too, and once where both are written together", func() {
+	It("is also given for the login, and once if both are written together", func() {
 		const compressed = "compresses answers behind login everywhere" + breach
 		Expect(warned(with(texts, on("texts")), insert(everywhere))).To(ContainElement("/service/shop/filter/texts " + compressed))
 		Expect(warned(with(texts, onRoot("texts")), insert(everywhere))).To(ContainElement("/service/shop/route/root/filter/texts " + compressed))

@@ -239,7 +239,7 @@ var _ = Describe("Check", func() {
 		return append([]model.Object{service("shop", "shop.example.com"), route("root", "/")}, more...)
 	}
 
-	DescribeTable("refuses what cannot work, and says which object and why", func(stored []model.Object, c change, path, why string) {
+	DescribeTable("refuses what cannot work, and states the object and the reason", func(stored []model.Object, c change, path, why string) {
 		_, err := try(stored, c)
 		Expect(refusal(err).Path).To(Equal(path))
 		Expect(refusal(err).Message).To(HavePrefix(path + " cannot become a working configuration: " + why))
@@ -248,24 +248,24 @@ var _ = Describe("Check", func() {
 			[]model.Object{ca("")}, insert(upstream("t", "ca")), "/upstream/t", namesEmpty),
 		Entry("a link to such an upstream",
 			shop(ca(""), upstream("t", "ca")), insert(uses("root", "t")), "/service/shop/route/root", noAuthority),
-		Entry("a route that has one",
+		Entry("a route with such an upstream",
 			shop(ca(""), upstream("t", "ca"), uses("root", "t")), replace(route("root", "/new")), "/service/shop/route/root", noAuthority),
 		Entry("an authority that loses its certificate",
 			[]model.Object{ca(valid), upstream("t", "ca")}, replace(ca("")), "/secret/ca", namesEmpty),
-		Entry("a route that Envoy does not take", shop(), insert(badRoute(), upstream("u", ""), uses("bad", "u")), "/service/shop/route/bad", ""),
-		Entry("a host that Envoy does not take", nil, insert(service("bad", "a\nb")), "/service/bad", ""),
-		Entry("a proxy with such a port", nil, insert(proxy("0.0.0.0", 70000)), "/proxy/gw", ""),
-		Entry("an upstream with such a port", nil, insert(func() *model.Upstream { u := upstream("u", ""); u.Port = 70000; return u }()), "/upstream/u", ""),
-		Entry("rates that an engine does not take", nil, insert(&model.GlobalConfig{
+		Entry("a route that Envoy refuses", shop(), insert(badRoute(), upstream("u", ""), uses("bad", "u")), "/service/shop/route/bad", ""),
+		Entry("a host that Envoy refuses", nil, insert(service("bad", "a\nb")), "/service/bad", ""),
+		Entry("a proxy with an invalid port", nil, insert(proxy("0.0.0.0", 70000)), "/proxy/gw", ""),
+		Entry("an upstream with an invalid port", nil, insert(func() *model.Upstream { u := upstream("u", ""); u.Port = 70000; return u }()), "/upstream/u", ""),
+		Entry("rates that an engine refuses", nil, insert(&model.GlobalConfig{
 			Name: "rates", Type: model.GlobalConfigRateLimit, Config: `{"domain":"d","descriptors":[{"key":"a"},{"key":"a"}]}`,
 		}), "/globalconfig/rates", "the rate-limit engine refuses this configuration"),
 		Entry("a login that cannot be read", nil, insert(login("/one,two")), "/filter/staff", "the service has filter staff, which cannot be read ("),
 		Entry("a login of proxies that cannot be read", nil, insert(&model.GlobalConfig{
 			Name: "login", Type: model.GlobalConfigOAuth, Config: `{"colour":"red"}`,
 		}), "/globalconfig/login", "globalconfig login cannot be enforced: it cannot be read ("),
-		Entry("the last of more objects than a page", []model.Object{ca("")},
+		Entry("the last of more objects than fit on a page", []model.Object{ca("")},
 			insert(append(manyRoutes(1100), upstream("t", "ca"))...), "/upstream/t", namesEmpty),
-		Entry("a route that gets such an upstream long after it was made", []model.Object{ca(""), upstream("t", "ca")},
+		Entry("an upstream of a route that was created in the same transaction, pages earlier", []model.Object{ca(""), upstream("t", "ca")},
 			insert(append(manyRoutes(1100), uses("r1099", "t"))...), "/service/shop/route/r1099", noAuthority),
 		Entry("a filter", nil, insert(filter()), "/filter/odd", noFilter),
 		Entry("a filter that is changed", []model.Object{filter()}, replace(func() *model.Filter { f := filter(); f.Tags = model.Tags{"x"}; return f }()), "/filter/odd", noFilter),
@@ -273,7 +273,7 @@ var _ = Describe("Check", func() {
 		Entry("a link of a service to a filter", shop(filter()), insert(&model.ServiceFilter{Service: "shop", Filter: "odd"}), "/service/shop",
 			"the service has filter odd, which cannot be read ("),
 		Entry("a route with a filter", shop(filter(), filtered("root")), replace(route("root", "/new")), "/service/shop/route/root", noFilter),
-		Entry("a route that is made with a filter", shop(filter()), insert(route("new", "/"), filtered("new")), "/service/shop/route/new", noFilter),
+		Entry("a new route with a filter", shop(filter()), insert(route("new", "/"), filtered("new")), "/service/shop/route/new", noFilter),
 		Entry("a descriptor set that Envoy would refuse", nil, insert(&model.Filter{Name: "json", Type: model.FilterGRPCJSON, Config: `{"descriptor_set":"CgA=","services":["shop.Books"]}`}), "/filter/json",
 			"the route has filter json, which cannot be enforced (descriptor_set is not valid: "),
 		Entry("calls on a route that rewrites paths", shop(), insert(&model.Route{Service: "shop", Name: "old", Prefix: "/old", Config: model.RouteConfig{Rewrite: &model.Rewrite{Prefix: "/new"}}},
@@ -281,35 +281,35 @@ var _ = Describe("Check", func() {
 			"descriptor_set":"CksKCnNob3AucHJvdG8SBHNob3AiBgoEQm9vazInCgVCb29rcxIeCgRQaW5nEgouc2hvcC5Cb29rGgouc2hvcC5Cb29rYgZwcm90bzM="}`},
 			&model.RouteFilter{Service: "shop", Route: "old", Filter: "json"}), "/service/shop/route/old",
 			"the route has filter json, a http_filter_grpcjson, and rewrites paths in its Route_config"),
-		Entry("a limit of bodies on a route for websockets", shop(&model.Filter{Name: "small", Type: model.FilterBodyLimit, Config: `{"bytes":1}`}),
+		Entry("a limit of bodies on a websocket route", shop(&model.Filter{Name: "small", Type: model.FilterBodyLimit, Config: `{"bytes":1}`}),
 			insert(websocket("ws"), &model.RouteFilter{Service: "shop", Route: "ws", Filter: "small"}), "/service/shop/route/ws",
 			"the route has filter small, a body limit, and websocket in its Route_config, whose requests would wait forever for the end of a body,"),
 		Entry("the first bad object of many",
 			shop(ca(""), upstream("u", "")), insert(uses("root", "u"), upstream("s", ""), upstream("t", "ca")), "/upstream/t", namesEmpty),
 	)
 
-	DescribeTable("lets through", func(stored []model.Object, c change) {
+	DescribeTable("accepts", func(stored []model.Object, c change) {
 		_, err := try(stored, c)
 		Expect(err).NotTo(HaveOccurred())
 	},
-		Entry("nothing", nil, insert()),
-		Entry("a gateway made at once", nil, insert(shop(ca(valid), upstream("t", "ca"), uses("root", "t"), proxy("::", 80))...)),
-		Entry("more routes than a page", []model.Object{ca(valid), upstream("t", "ca")}, insert(append(manyRoutes(600), uses("r0", "t"), uses("r599", "t"))...)),
+		Entry("no change", nil, insert()),
+		Entry("a whole gateway in one transaction", nil, insert(shop(ca(valid), upstream("t", "ca"), uses("root", "t"), proxy("::", 80))...)),
+		Entry("more routes than fit on a page", []model.Object{ca(valid), upstream("t", "ca")}, insert(append(manyRoutes(600), uses("r0", "t"), uses("r599", "t"))...)),
 		Entry("a route without an upstream", shop(), insert(route("new", "/new"))),
 		Entry("an upstream of weight 0", nil, insert(func() *model.Upstream { u := upstream("u", ""); u.Weight = 0; return u }())),
 		Entry("a secret that no upstream needs", nil, insert(ca(""))),
 		Entry("an authority that gets its certificate", []model.Object{ca(""), upstream("t", "ca")}, replace(ca(valid))),
-		Entry("the end of a link to what cannot work",
+		Entry("the removal of a link to what cannot work",
 			shop(ca(""), upstream("t", "ca"), uses("root", "t")), remove(uses("root", "t").Key())),
-		Entry("the end of what cannot work", []model.Object{ca(""), upstream("t", "ca")}, remove(model.UpstreamKey("t"))),
-		Entry("a route that is made and deleted again", shop(ca(""), upstream("t", "ca")), func(w store.Writer) error {
+		Entry("the deletion of what cannot work", []model.Object{ca(""), upstream("t", "ca")}, remove(model.UpstreamKey("t"))),
+		Entry("a route that is created and deleted again", shop(ca(""), upstream("t", "ca")), func(w store.Writer) error {
 			return errors.Join(insert(route("new", "/"), uses("new", "t"))(w), remove(uses("new", "t").Key(), model.RouteKey("shop", "new"))(w))
 		}),
-		Entry("a login whose secrets come later", nil, insert(login("/one"))),
-		Entry("another object than the one that cannot work", shop(ca(""), upstream("t", "ca"), uses("root", "t")), insert(route("new", "/new"))),
+		Entry("a login whose secrets are created later", nil, insert(login("/one"))),
+		Entry("a different object from the one that cannot work", shop(ca(""), upstream("t", "ca"), uses("root", "t")), insert(route("new", "/new"))),
 	)
 
-	It("asks for no links of what the transaction has made, on however many pages", func(ctx SpecContext) {
+	It("reads no links of what the transaction has created, on however many pages", func(ctx SpecContext) {
 		givenUp := errors.New("given up")
 		_, err := db.Write(ctx, store.Origin{Actor: "test"}, func(w store.Writer) error {
 			Expect(insert(manyRoutes(1100)...)(w)).To(Succeed())
@@ -321,7 +321,7 @@ var _ = Describe("Check", func() {
 		Expect(err).To(BeIdenticalTo(givenUp))
 	})
 
-	It("reads what the change needs and not the rest", func() {
+	It("reads what the change needs, and nothing else", func() {
 		small, large := shop(ca(valid), upstream("t", "ca"), uses("root", "t")), shop(ca(valid), upstream("t", "ca"), uses("root", "t"))
 		for i := range 50 {
 			name := fmt.Sprintf("r%d", i)
@@ -353,7 +353,7 @@ var _ = Describe("Check", func() {
 		Expect(five - one).To(Equal(4)) // the other upstreams
 	})
 
-	It("passes on that the database is away", func() {
+	It("passes on that the database is unavailable", func() {
 		away := &model.Error{Kind: model.Unavailable, Message: "the database is away"}
 		written := []store.Written{{Key: model.RouteKey("shop", "root"), After: route("root", "/")}}
 		Expect(precheck.Rules{}.Check(failing{away}, store.ChangesOf(written))).To(BeIdenticalTo(away))

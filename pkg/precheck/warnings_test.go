@@ -77,25 +77,25 @@ var _ = Describe("Warnings", func() {
 		list, _ := warned(stored, change)
 		Expect(list).To(HaveExactElements(want))
 	},
-		Entry("nothing where the filter limits", with(rates("a", byPath), path), insert(link)),
-		Entry("a filter that is attached and meets no rate", with(rates("a", byPath), method), insert(link),
+		Entry("nothing if the filter limits", with(rates("a", byPath), path), insert(link)),
+		Entry("an attached filter without a matching rate", with(rates("a", byPath), method), insert(link),
 			`/service/shop/route/root/filter/limit descriptor method meets no rate of domain "shop"; the nearest is path (proxy gw)`),
-		Entry("a filter that is attached and then changed", with(rates("a", byPath), path, link), replace(method),
+		Entry("an attached filter that is changed", with(rates("a", byPath), path, link), replace(method),
 			`/service/shop/route/root/filter/limit descriptor method meets no rate of domain "shop"; the nearest is path (proxy gw)`),
 		Entry("a filter of a whole service", with(method), insert(&model.ServiceFilter{Service: "shop", Filter: "limit"}),
 			`/service/shop/filter/limit limits nothing: no globalconfig_ratelimit holds (proxy gw)`),
-		Entry("a domain that is not there", with(rates("a", byPath), filter(`{"domain":"shp","descriptors":[{"path":"x"}]}`)), insert(link),
+		Entry("a domain that does not exist", with(rates("a", byPath), filter(`{"domain":"shp","descriptors":[{"path":"x"}]}`)), insert(link),
 			`/service/shop/route/root/filter/limit limits nothing: no globalconfig_ratelimit of domain "shp" holds; the nearest is "shop" (proxy gw)`),
 		Entry("a route without upstreams", []model.Object{world[1], world[2], gw, world[5], rates("a", byPath), path}, insert(link),
 			`/service/shop/route/root/filter/limit limits nothing here: only requests that go to an upstream are counted, and these are answered by the gateway`),
-		Entry("nothing where no proxy serves it", with(method)[:4:4], insert(method, link)),
-		Entry("a filter that nothing limits any more, with a rate that goes", with(rates("a", byPath), path, link), func(w store.Writer) error {
+		Entry("nothing if no proxy serves it", with(method)[:4:4], insert(method, link)),
+		Entry("a filter that nothing limits after a rate is detached", with(rates("a", byPath), path, link), func(w store.Writer) error {
 			return w.Remove(model.GlobalConfigKey("a"))
 		}, `/service/shop/route/root/filter/limit limits nothing: no globalconfig_ratelimit holds (proxy gw)`),
-		Entry("not what was so before", with(rates("a", byPath), method, link), replace(rates("a", `{"domain":"shop","descriptors":[{"key":"path","rate_limit":{"unit":"week"}}]}`))),
-		Entry("a rate that is attached to another proxy", with(rates("a", byPath), path, link, other()), insert(&model.ProxyGlobalConfig{Proxy: "other", GlobalConfig: "a"}),
+		Entry("nothing that was so before", with(rates("a", byPath), method, link), replace(rates("a", `{"domain":"shop","descriptors":[{"key":"path","rate_limit":{"unit":"week"}}]}`))),
+		Entry("a rate that moves to another proxy", with(rates("a", byPath), path, link, other()), insert(&model.ProxyGlobalConfig{Proxy: "other", GlobalConfig: "a"}),
 			`/service/shop/route/root/filter/limit limits nothing: no globalconfig_ratelimit holds (proxy gw)`),
-		Entry("ranges with bits behind their length", world, insert(&model.Filter{Name: "office", Type: model.FilterIPAccess, Config: `{"allow":["192.0.2.9/24","192.0.2.9"],"deny":["2001:db8::1/64"]}`}),
+		Entry("ranges with bits beyond their prefix length", world, insert(&model.Filter{Name: "office", Type: model.FilterIPAccess, Config: `{"allow":["192.0.2.9/24","192.0.2.9"],"deny":["2001:db8::1/64"]}`}),
 			"/filter/office allow has 192.0.2.9/24, which is all of 192.0.2.0/24: write that, or the address alone",
 			"/filter/office deny has 2001:db8::1/64, which is all of 2001:db8::/64: write that, or the address alone"),
 		Entry("addresses that clients choose, with the filter", with(office, trusting("0.0.0.0"), served), insert(&model.ServiceFilter{Service: "shop", Filter: "office"}),
@@ -104,53 +104,53 @@ var _ = Describe("Warnings", func() {
 			"/service/shop/route/root/filter/office "+chosen),
 		Entry("addresses that clients choose, with the service", with(office, &model.ServiceFilter{Service: "shop", Filter: "office"}, trusting("0.0.0.0")), insert(served),
 			"/service/shop/filter/office "+chosen),
-		Entry("nothing where only the own network may reach the port", with(office, trusting("10.0.0.1"), served), insert(&model.ServiceFilter{Service: "shop", Filter: "office"})),
-		Entry("faults, and of how many requests", world, insert(&model.Filter{Name: "f", Type: model.FilterFault, Config: `{"abort":503,"percent":0.5,"header":"x-chaos"}`}),
+		Entry("nothing if only the internal network can reach the port", with(office, trusting("10.0.0.1"), served), insert(&model.ServiceFilter{Service: "shop", Filter: "office"})),
+		Entry("faults, and the share of requests", world, insert(&model.Filter{Name: "f", Type: model.FilterFault, Config: `{"abort":503,"percent":0.5,"header":"x-chaos"}`}),
 			"/filter/f is for tests: 0.5% of the requests with the header x-chaos are delayed or fail where it is attached"),
-		Entry("a limit that is less than a frame of HTTP/2", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":16383}`}),
+		Entry("a limit below the size of an HTTP/2 frame", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":16383}`}),
 			"/filter/f limits bodies to 16383 bytes over HTTP/1.1 only: over HTTP/2, Envoy does not count a body that fits in one frame, of up to 16384 bytes"),
-		Entry("nothing of one that is as much", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":16384}`})),
-		Entry("bodies that fill an Envoy", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":10485761}`}),
+		Entry("nothing about a limit of that size", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":16384}`})),
+		Entry("bodies that can fill an Envoy's memory", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":10485761}`}),
 			"/filter/f allows bodies of 10485761 bytes, and an Envoy holds each whole body in memory until it is complete: send larger uploads to separate storage"),
-		Entry("websockets that a limit of their service closes", with(limited, websockets), insert(&model.ServiceFilter{Service: "shop", Filter: "small"}),
+		Entry("websockets that a limit of their service breaks", with(limited, websockets), insert(&model.ServiceFilter{Service: "shop", Filter: "small"}),
 			"/service/shop/filter/small refuses the websockets that /service/shop/route/ws allows: the limit would wait for their end"),
-		Entry("streams that a limit holds", with(limited, streams, &model.RouteUpstream{Service: "shop", Route: "root", Upstream: "grpc"}), insert(&model.RouteFilter{Service: "shop", Route: "root", Filter: "small"}),
+		Entry("streams that a limit delays", with(limited, streams, &model.RouteUpstream{Service: "shop", Route: "root", Upstream: "grpc"}), insert(&model.RouteFilter{Service: "shop", Route: "root", Filter: "small"}),
 			"/service/shop/route/root/filter/small holds requests to upstream grpc of /service/shop/route/root until they are complete: streams, such as those of gRPC, would wait"),
-		Entry("compressed pages of a login", with(compressed, login("/"), &model.ServiceFilter{Service: "shop", Filter: "staff"}), insert(&model.RouteFilter{Service: "shop", Route: "root", Filter: "texts"}),
+		Entry("compressed pages behind a login", with(compressed, login("/"), &model.ServiceFilter{Service: "shop", Filter: "staff"}), insert(&model.RouteFilter{Service: "shop", Route: "root", Filter: "texts"}),
 			"/service/shop/route/root/filter/texts compresses answers behind login staff: their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"),
-		Entry("nothing of compression without a login", with(compressed), insert(&model.ServiceFilter{Service: "shop", Filter: "texts"})),
-		Entry("nothing of a limit where there are none", with(limited), insert(&model.ServiceFilter{Service: "shop", Filter: "small"})),
-		Entry("calls for an upstream that takes none", with(calls), insert(&model.ServiceFilter{Service: "shop", Filter: "web"}),
+		Entry("nothing about compression without a login", with(compressed), insert(&model.ServiceFilter{Service: "shop", Filter: "texts"})),
+		Entry("nothing about a limit without websockets or streams", with(limited), insert(&model.ServiceFilter{Service: "shop", Filter: "small"})),
+		Entry("calls to an upstream without gRPC", with(calls), insert(&model.ServiceFilter{Service: "shop", Filter: "web"}),
 			"/service/shop/filter/web converts requests of /service/shop/route/root to gRPC, and upstream blue has the protocol http, which cannot carry gRPC: set its Upstream_protocol to h2c, or to h2 if it has TLS"),
-		Entry("calls where a filter becomes one", with(&model.Filter{Name: "web", Type: model.FilterCompress, Config: `{}`}, &model.RouteFilter{Service: "shop", Route: "root", Filter: "web"}), replace(calls),
+		Entry("calls after a filter is changed to one for calls", with(&model.Filter{Name: "web", Type: model.FilterCompress, Config: `{}`}, &model.RouteFilter{Service: "shop", Route: "root", Filter: "web"}), replace(calls),
 			"/service/shop/route/root/filter/web converts requests of /service/shop/route/root to gRPC, and upstream blue has the protocol http, which cannot carry gRPC: set its Upstream_protocol to h2c, or to h2 if it has TLS"),
-		Entry("nothing of calls where the upstream takes them", with(calls, streams, &model.Route{Service: "shop", Name: "api", Prefix: "/api"}, &model.RouteUpstream{Service: "shop", Route: "api", Upstream: "grpc"}),
+		Entry("nothing about calls to an upstream with gRPC", with(calls, streams, &model.Route{Service: "shop", Name: "api", Prefix: "/api"}, &model.RouteUpstream{Service: "shop", Route: "api", Upstream: "grpc"}),
 			insert(&model.RouteFilter{Service: "shop", Route: "api", Filter: "web"})),
 		Entry("a path that a query parameter overrides", world, insert(&model.Filter{Name: "f", Type: model.FilterGRPCJSON, Config: model.JSON(
 			`{"services":["shop.Books"],"descriptor_set":"` + overridden + `"}`)}),
 			"/filter/f makes rules by path unreliable: the query parameter id takes the place of what the path of GET /b/{id} says: GET /b needs it too"),
-		Entry("messages that fill an Envoy", world, insert(&model.Filter{Name: "f", Type: model.FilterGRPCJSON, Config: `{"services":["shop.Books"],"auto_mapping":true,"max_response_body_size":10485761,
+		Entry("messages that can fill an Envoy's memory", world, insert(&model.Filter{Name: "f", Type: model.FilterGRPCJSON, Config: `{"services":["shop.Books"],"auto_mapping":true,"max_response_body_size":10485761,
 			"descriptor_set":"CksKCnNob3AucHJvdG8SBHNob3AiBgoEQm9vazInCgVCb29rcxIeCgRQaW5nEgouc2hvcC5Cb29rGgouc2hvcC5Cb29rYgZwcm90bzM="}`}),
 			"/filter/f allows messages of more than 10 MiB, and an Envoy holds each whole message in memory: move larger files to separate storage"),
-		Entry("exceptions with bits behind their length", world, insert(&model.Filter{Name: "f", Type: model.FilterMaintenance, Config: `{"except":["192.0.2.9/24"]}`}),
+		Entry("exceptions with bits beyond their prefix length", world, insert(&model.Filter{Name: "f", Type: model.FilterMaintenance, Config: `{"except":["192.0.2.9/24"]}`}),
 			"/filter/f except has 192.0.2.9/24, which is all of 192.0.2.0/24: write that, or the address alone"),
-		Entry("nothing of what is deleted again", with(method), func(w store.Writer) error {
+		Entry("nothing about what is deleted again", with(method), func(w store.Writer) error {
 			return errors.Join(insert(link)(w), w.Remove(link.Key()), w.Remove(method.Key()))
 		}),
 	)
 
-	It("costs nothing where no filter is touched, and little where many are", func() {
+	It("cost nothing if no filter is affected, and little if many are", func() {
 		_, reads := warned(with(method, link), replace(&model.Route{Service: "shop", Name: "root", Prefix: "/new"}))
 		Expect(reads).To(BeZero())
 		_, reads = warned(with(method, link), replace(&model.Service{Name: "shop", FQDN: "shop.test", HTTPS: model.HTTPSBoth}))
-		Expect(reads).To(Equal(3), "a login may hold for another host: its filters, and the global configs with their links")
+		Expect(reads).To(Equal(3), "a login may apply to another host: its filters, and the global configs with their links")
 		many := with(method)
 		for i := range 300 {
 			name := fmt.Sprint("r", i)
 			many = append(many, &model.Route{Service: "shop", Name: name, Prefix: "/"}, &model.RouteFilter{Service: "shop", Route: name, Filter: "limit"})
 		}
 		list, reads := warned(many, replace(path))
-		Expect(list).To(BeEmpty(), "only the status tells of so many")
+		Expect(list).To(BeEmpty(), "only the status reports so many")
 		Expect(reads).To(Equal(2))
 	})
 })

@@ -36,15 +36,15 @@ var _ = Describe("A watch of providers", func() {
 		}
 	}
 
-	It("asks at once for a login that a service has, and for no other", func() {
+	It("fetches immediately for a login that a service has, and for no other", func() {
 		w := newWorld(slow())
 		w.put(append(w.shop(), w.login("other", "issuer", w.Issuer()+"/other"))...)
 		Expect(w.learn(login)).To(Equal(known(w)))
 		Expect(w.Asked).To(HaveLen(2), "the document and the keys")
-		Expect(w.Settle(context.Background(), []model.Key{model.FilterKey("other"), model.SecretKey("cookies")})).To(BeFalse(), "nothing is asked for it")
+		Expect(w.Settle(context.Background(), []model.Key{model.FilterKey("other"), model.SecretKey("cookies")})).To(BeFalse(), "nothing is fetched for it")
 	})
 
-	It("asks once for all who need it, and stops when nobody does", func() {
+	It("fetches once for all that need it, and stops when none does", func() {
 		w := newWorld(quick())
 		w.put(append(w.shop(), w.login("again"), &model.ServiceFilter{Service: "shop", Filter: "again"})...)
 		first := w.learn(login)
@@ -59,7 +59,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(w.learn(login)).To(Equal(known(w)))
 	})
 
-	It("asks for a global config that is attached to nothing, because that holds for all", func() {
+	It("fetches for a global config that is attached to no proxy, because it applies to all", func() {
 		w := newWorld(slow())
 		w.put(w.shop()[0], &model.Secret{Name: "client", Type: model.SecretGeneric, Value: "s3cret"}, &model.GlobalConfig{
 			Name: "login", Type: model.GlobalConfigOAuth, Config: model.JSON(`{"openid_connect":{"provider":{"issuer":"` + w.Issuer() + `"},"client_id":"a",` +
@@ -68,7 +68,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(w.learn(model.GlobalConfigKey("login"))).To(Equal(known(w)))
 	})
 
-	It("tells all that it knows with everything, and nothing while nothing is different", func() {
+	It("reports everything that it knows after a change, and nothing if nothing changes", func() {
 		w := newWorld(quick())
 		w.put(w.shop()...)
 		Expect(w.learn(login)).To(Equal(known(w)))
@@ -79,7 +79,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(w.read().Learned).To(HaveKeyWithValue(login, known(w)))
 	})
 
-	It("keeps what a provider said while it fails, and says so until it answers again", func() {
+	It("keeps what a provider said while it fails, and reports the failure until it answers again", func() {
 		w := newWorld(quick())
 		w.put(w.shop()...)
 		w.learn(login)
@@ -103,7 +103,7 @@ var _ = Describe("A watch of providers", func() {
 		}))
 	})
 
-	It("says that nobody can log in while a provider never answered", func() {
+	It("reports that nobody can log in if a provider has never answered", func() {
 		w := newWorld(quick())
 		w.HandleDocument(unavailable)
 		w.put(w.shop()...)
@@ -114,7 +114,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(w.learn(login)).To(Equal(known(w)))
 	})
 
-	It("asks for the tokens of a route too, and says what fails there", func() {
+	It("also fetches for the tokens of a route, and reports what fails there", func() {
 		w := newWorld(quick())
 		w.Handle("/keys", unavailable)
 		api := model.FilterKey("api")
@@ -135,7 +135,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(w.read().Learned).To(HaveKeyWithValue(api, HaveField("JWKS", setP256)))
 	})
 
-	It("asks less often the longer a provider fails", func() {
+	It("fetches less often the longer a provider fails", func() {
 		times := slow()
 		times.FirstRetry, times.LastRetry = 20*time.Millisecond, time.Hour
 		w := newWorld(times)
@@ -148,7 +148,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(time.Since(began)).To(BeNumerically(">=", 270*time.Millisecond))
 	})
 
-	It("asks when the answer ends, within bounds", func() {
+	It("fetches when the answer expires, within bounds", func() {
 		times := slow()
 		times.Least = 10 * time.Millisecond
 		w := newWorld(times)
@@ -161,7 +161,7 @@ var _ = Describe("A watch of providers", func() {
 		Eventually(w.Asked).Should(HaveLen(4))
 	})
 
-	It("asks at once when it is told of an unknown key, but not for each", func() {
+	It("fetches immediately for an unknown key, but not for each one", func() {
 		times := slow()
 		times.Apart = 50 * time.Millisecond
 		w := newWorld(times)
@@ -182,7 +182,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(time.Since(began)).To(BeNumerically(">=", 200*time.Millisecond))
 	})
 
-	It("asks in another way at once when the upstream, or a secret of it, is another", func() {
+	It("fetches in another way as soon as the upstream, or one of its secrets, changes", func() {
 		w := newWorld(slow())
 		other, err := testkit.NewAuthority("other")
 		Expect(err).NotTo(HaveOccurred())
@@ -200,7 +200,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(w.learn(login).Fault).To(ContainSubstring(`127.0.0.1 (upstream "idp", port 1) refuses connections`))
 	})
 
-	It("knows after a restart what a provider said before, also while it is away", func() {
+	It("still knows after a restart what a provider said before, even if it is away", func() {
 		w := newWorld(quick())
 		w.put(w.shop()...)
 		w.learn(login)
@@ -214,7 +214,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(w.read().Learned).To(HaveKeyWithValue(login, known(w)), "a failure does not take the note")
 	})
 
-	It("forgets what was said of another issuer", func() {
+	It("forgets the answers of another issuer", func() {
 		w := newWorld(slow())
 		w.put(w.shop()...)
 		w.learn(login)
@@ -224,7 +224,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(w.learn(login)).To(And(HaveField("Source.Issuer", w.Issuer()+"/"), HaveField("JWKS", setP256)))
 	})
 
-	It("holds up nobody while a provider is slow", func() {
+	It("delays nobody while a provider is slow", func() {
 		w := newWorld(slow())
 		w.HandleDocument(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		w.put(w.shop()...)
@@ -242,7 +242,7 @@ var _ = Describe("A watch of providers", func() {
 		// Goroutines end, too, which suite_test.go checks.
 	})
 
-	It("lets who waits go on after the first answer, whatever that is", func() {
+	It("releases those who wait after the first answer, whatever it is", func() {
 		w := newWorld(slow())
 		answer := make(chan struct{})
 		w.HandleDocument(func(to http.ResponseWriter, _ *http.Request) {
@@ -261,10 +261,10 @@ var _ = Describe("A watch of providers", func() {
 		Eventually(settled).Should(Receive(BeTrue()))
 		Eventually(settled).Should(Receive(BeTrue()))
 		Expect(w.read().Learned[login].Fault).To(ContainSubstring("503"))
-		Expect(w.Settle(context.Background(), []model.Key{login})).To(BeTrue(), "and at once from then on")
+		Expect(w.Settle(context.Background(), []model.Key{login})).To(BeTrue(), "and immediately from then on")
 	})
 
-	It("lets who waits go on when the login is gone", func() {
+	It("releases those who wait when the login is removed", func() {
 		w := newWorld(slow())
 		w.HandleDocument(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		w.put(w.shop()...)

@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("What 1,000 Envoys cost the database", func() {
-	It("has a bound: two rows a second, of less than 200 kB", func() {
+	It("is limited: two rows a second, of less than 200 kB", func() {
 		url := newDatabase()
 		a := startReplica(url, "a", options{})
 		for id := range int64(1000) {
@@ -33,7 +33,7 @@ var _ = Describe("What 1,000 Envoys cost the database", func() {
 		_, _ = fmt.Fprintf(GinkgoWriter, "%d changes in %s: %d posts, the last of %d bytes\n", writes, took, posts()-before, size)
 		Expect(size).To(BeNumerically("<", 200_000))
 
-		By("and nothing but signs of life when nothing changes")
+		By("only heartbeats if nothing changes")
 		var still int64
 		Eventually(func() bool { last := still; still = posts(); return last == still }).WithPolling(time.Second).Should(BeTrue())
 		Consistently(posts, "6s", "1s").Should(Equal(still))

@@ -17,7 +17,7 @@ import (
 const makeOld = "UPDATE replica_report SET heard = heard - make_interval(secs => $2) WHERE replica = $1"
 
 var _ = Describe("Replicas on one PostgreSQL", func() {
-	It("hear of each other's Envoys, and of their coming and going once", func() {
+	It("learn of each other's Envoys, and once of each arrival and departure", func() {
 		url := newDatabase()
 		a := startReplica(url, "a", options{})
 		b := startReplica(url, "b", options{})
@@ -33,7 +33,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		Expect(b.registry.Feed().Counts().Events["connect"]).To(Equal(int64(1)), "metrics are of one replica")
 		Expect(a.registry.Feed().Counts().Events["connect"]).To(Equal(int64(1)))
 
-		By("and a new one is not told of what was before")
+		By("a new replica does not receive old events")
 		c := startReplica(url, "c", options{})
 		Expect(c.envoys()).To(Equal([]string{"a: 10.0.0.1:1 current"}))
 		Expect(c.told()).To(BeEmpty())
@@ -47,7 +47,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		Expect(a.told()).To(ContainElement("b replica it is gone"))
 	})
 
-	It("hear of each other without notifications, too", func() {
+	It("also learn of each other without notifications", func() {
 		url := newDatabase()
 		a := startReplica(url, "a", options{deaf: true})
 		b := startReplica(url, "b", options{deaf: true})
@@ -55,7 +55,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		Eventually(a.envoys).Should(Equal([]string{"b: 10.0.0.2:1 current"}))
 	})
 
-	It("know that they do not know what a silent one has, and forget it in the end", func() {
+	It("treat a silent replica as unknown, and forget it in the end", func() {
 		url := newDatabase()
 		a := startReplica(url, "a", options{})
 		b := startReplica(url, "b", options{})
@@ -63,23 +63,23 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		Eventually(a.envoys).Should(Equal([]string{"b: 10.0.0.2:1 current"}))
 		b.stop()
 		sqlOn(url, makeOld, "b", 8)
-		Consistently(a.envoys, "5500ms").Should(Equal([]string{"b: 10.0.0.2:1 current"}), "a sign of life may be lost")
+		Consistently(a.envoys, "5500ms").Should(Equal([]string{"b: 10.0.0.2:1 current"}), "a heartbeat may be lost")
 		sqlOn(url, makeOld, "b", 8)
 		Eventually(a.envoys).Should(Equal([]string{"b: 10.0.0.2:1 unheard"}))
 		Eventually(a.told).Should(ContainElement("b replica it is not heard: nobody knows what its Envoys have"))
 
-		By("also when it must be dead: its Envoys are nowhere else")
+		By("even after it must be dead, while its Envoys are nowhere else")
 		sqlOn(url, makeOld, "b", 60)
 		Eventually(a.Others).Should(ConsistOf(HaveField("Gone", true)))
 		Consistently(a.envoys, "5500ms").Should(Equal([]string{"b: 10.0.0.2:1 unheard"}))
 
-		By("until all that can be is over")
+		By("until all time limits have passed")
 		sqlOn(url, makeOld, "b", 600)
 		Eventually(a.Others).Should(BeEmpty())
 		Eventually(func() int64 { return query(url, "SELECT count(*) FROM replica_report") }).Should(Equal(int64(1)))
 	})
 
-	It("forget one that must be dead when each of its Envoys has come to another, and one that is newer hears of it", func() {
+	It("forget a dead replica when each of its Envoys has reconnected elsewhere, and a newer replica learns of it", func() {
 		url := newDatabase()
 		a := startReplica(url, "a", options{wait: func(context.Context, int64, []model.Key) []status.Lag { return nil }})
 		b := startReplica(url, "b", options{})
@@ -97,7 +97,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 			return slices.ContainsFunc(r.Others(), func(o replicas.Other) bool { return o.IsUnknown(proxy) })
 		}
 		Expect(unknown(a, "gw")).To(BeTrue())
-		Expect(unknown(a, "edge")).To(BeFalse(), "it had no Envoy of it")
+		Expect(unknown(a, "edge")).To(BeFalse(), "it had no Envoy of that proxy")
 		wait := func(proxies ...string) []status.Lag {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
@@ -116,13 +116,13 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		}
 		Expect(query(url, "SELECT count(*) FROM replica_report WHERE ended")).To(Equal(int64(1)))
 
-		By("which lives again with its next sign of life")
+		By("it comes back with its next heartbeat")
 		back := startReplica(url, "b", options{})
 		back.connect(1, "10.0.0.4:1")
 		Eventually(a.envoys).Should(ContainElement("b: 10.0.0.4:1 current"))
 	})
 
-	It("tell again what a restart of the database has lost", func() {
+	It("report again what a restart of the database has lost", func() {
 		url := newDatabase()
 		a := startReplica(url, "a", options{})
 		b := startReplica(url, "b", options{})
@@ -176,7 +176,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		Eventually(done).Should(Receive(Equal([]status.Lag{{Proxy: "gw", Envoy: "10.0.0.2:1", Replica: "b", Reason: status.Slow, Message: "the Envoy is slow"}})))
 	})
 
-	It("never take the silence of one for a yes", func() {
+	It("never take the silence of a replica for a yes", func() {
 		url := newDatabase()
 		a := startReplica(url, "a", options{wait: func(context.Context, int64, []model.Key) []status.Lag { return nil }})
 		b := startReplica(url, "b", options{})
@@ -195,7 +195,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		Expect(lags[0]).To(And(HaveField("Replica", "b"), HaveField("Reason", "unheard"),
 			HaveField("Message", MatchRegexp(`^replica b was heard of last at \d\d:\d\d:\d\d: nobody knows what its Envoys have$`))))
 
-		By("nor that of the database")
+		By("nor the silence of the database")
 		sqlOn(url, "ALTER TABLE replica_report RENAME TO away")
 		ctx, cancel = context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

@@ -18,7 +18,7 @@ const routeType = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
 var _ = Describe("A report", func() {
 	wanted := func(string) int64 { return 5 }
 
-	It("tells of an Envoy that is current in a line, and of another what is in its way", func() {
+	It("has one line for a current Envoy, and the obstacle for another one", func() {
 		registry := status.NewRegistry()
 		registry.Connect(status.Envoy{ID: 1, Proxy: "gw", Address: "10.0.0.1:1"})
 		registry.Connect(status.Envoy{ID: 2, Proxy: "gw", Address: "10.0.0.2:1"})
@@ -36,7 +36,7 @@ var _ = Describe("A report", func() {
 		Expect(replicas.Observe(registry, model.Mark{}, wanted).Envoys[1].Answered).To(BeFalse())
 	})
 
-	It("has a bound, whatever the Envoys refuse", func() {
+	It("is limited, whatever the Envoys refuse", func() {
 		registry := status.NewRegistry()
 		for id := range int64(6000) {
 			registry.Connect(status.Envoy{ID: id, Proxy: "gw", Address: fmt.Sprintf("10.0.0.1:%d", id)})
@@ -59,16 +59,16 @@ var _ = Describe("A report", func() {
 	})
 })
 
-var _ = DescribeTable("A replica gives its Envoys what another one does", func(has, wants replicas.Position, yes bool) {
+var _ = DescribeTable("A replica gives its Envoys what another one gives", func(has, wants replicas.Position, yes bool) {
 	Expect(has.Covers(wants)).To(Equal(yes))
 },
 	Entry("at the same revision", replicas.Position{Built: 7, BuiltID: "x"}, replicas.Position{Built: 7, BuiltID: "x"}, true),
-	Entry("at a newer one", replicas.Position{Built: 8, BuiltID: "y"}, replicas.Position{Built: 7, BuiltID: "x"}, true),
-	Entry("not at an older one", replicas.Position{Built: 6}, replicas.Position{Built: 7}, false),
-	Entry("not at one of the same number in another database", replicas.Position{Built: 7, BuiltID: "y"}, replicas.Position{Built: 7, BuiltID: "x"}, false),
-	Entry("where it has seen as much of Kubernetes, whatever the revisions", replicas.Position{Built: 1, Seen: map[string]int64{"GatewayHost": 9, "Service": 4}},
+	Entry("at a newer revision", replicas.Position{Built: 8, BuiltID: "y"}, replicas.Position{Built: 7, BuiltID: "x"}, true),
+	Entry("not at an older revision", replicas.Position{Built: 6}, replicas.Position{Built: 7}, false),
+	Entry("not at the same revision number of another database", replicas.Position{Built: 7, BuiltID: "y"}, replicas.Position{Built: 7, BuiltID: "x"}, false),
+	Entry("if it has seen as much of Kubernetes, whatever the revisions", replicas.Position{Built: 1, Seen: map[string]int64{"GatewayHost": 9, "Service": 4}},
 		replicas.Position{Built: 7, Seen: map[string]int64{"GatewayHost": 9}}, true),
-	Entry("not where it has seen less of one kind", replicas.Position{Built: 8, Seen: map[string]int64{"GatewayHost": 9}},
+	Entry("not if it has seen less of one kind", replicas.Position{Built: 8, Seen: map[string]int64{"GatewayHost": 9}},
 		replicas.Position{Built: 7, Seen: map[string]int64{"GatewayHost": 9, "Service": 4}}, false),
 )
 
@@ -94,9 +94,9 @@ var _ = Describe("An Envoy that moves", func() {
 	DescribeTable("is counted once", func(own []status.Envoy, want ...string) {
 		Expect(left(replicas.WithoutMoved(own, other("10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1")))).To(Equal(want))
 	},
-		Entry("where it came after its old replica was heard", own("gw", "10.0.0.1:9", 101), "10.0.0.1:2", "10.0.0.2:1"),
-		Entry("and not where that was heard since", own("gw", "10.0.0.1:9", 99), "10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"),
-		Entry("nor from elsewhere", own("gw", "10.0.0.3:1", 101), "10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"),
-		Entry("nor under another proxy", own("edge", "10.0.0.1:1", 101), "10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"),
+		Entry("where it arrived after the last report of its old replica", own("gw", "10.0.0.1:9", 101), "10.0.0.1:2", "10.0.0.2:1"),
+		Entry("not where the old replica has reported since", own("gw", "10.0.0.1:9", 99), "10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"),
+		Entry("not from another host", own("gw", "10.0.0.3:1", 101), "10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"),
+		Entry("not under another proxy", own("edge", "10.0.0.1:1", 101), "10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"),
 	)
 })

@@ -39,7 +39,7 @@ func everything() []string {
 }
 
 var _ = Describe("Answers", func() {
-	It("match the specification for its calls, each with the revision that contains it", func() {
+	It("match the specification for its calls, each with the revision that contains the change", func() {
 		a := startAPI()
 		a.post("/upstream", "Upstream_name=blue&Upstream_ip=10.0.0.1&Upstream_port=8081&Upstream_hc_path=/healthz&Upstream_weight=100").
 			expectWrite(201, `{"data":{"insert_core_db_upstream":{"affected_rows":1}}}`, "1")
@@ -59,7 +59,7 @@ var _ = Describe("Answers", func() {
 			`"route_filters":[]}],"service_secrets":[],"service_filters":[]}]}}`)
 	})
 
-	It("say that a link stood already", func() {
+	It("report that a link existed already", func() {
 		a := startAPI()
 		a.given(everything()...)
 		a.post("/service/shop/route/root/upstream/blue", "").
@@ -124,7 +124,7 @@ var _ = Describe("Answers", func() {
 		a.get("/upstream").expectJSON(200, `{"data":{"core_db_upstream":[]}}`)
 	})
 
-	It("are about what goes with the object that is deleted, too", func() {
+	It("include what is deleted together with the object", func() {
 		a := startAPI()
 		a.given(everything()...)
 		a.delete("/proxy/gw").expectWrite(200, `{"data":{"delete_core_db_proxy":{"affected_rows":1}}}`, "7")
@@ -132,7 +132,7 @@ var _ = Describe("Answers", func() {
 		a.get("/upstream/blue/route").expectJSON(200, `{"data":{"core_db_route":[]}}`)
 	})
 
-	It("take the schema word of the settings", func() {
+	It("use the schema word of the settings", func() {
 		a := startAPI(func(o *rest.Options) { o.SchemaWord = "acme" })
 		a.post("/service", "Service_Name=shop&fqdn=*").expectWrite(201, `{"data":{"insert_acme_service":{"affected_rows":1}}}`, "1")
 		a.get("/service?name=x").expectJSON(200, `{"data":{"acme_service":[]}}`)
@@ -146,7 +146,7 @@ var _ = Describe("Answers", func() {
 		Expect(a.get("/service/shop/route/r").body).To(ContainSubstring(`"route_prefix":"/<a>&'%"`))
 	})
 
-	It("use the defaults that a gateway gives its own proxy", func() {
+	It("use the defaults that a gateway sets for its own proxy", func() {
 		a := startAPI(func(o *rest.Options) {
 			o.NewProxy = func(name string) *model.Proxy {
 				p := model.NewProxy()

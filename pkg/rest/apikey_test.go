@@ -62,7 +62,7 @@ var _ = Describe("An API key", func() {
 			"'\n    key_description: the app\n  - key_name: mobile-2\n    key_hash: '" + otherHash + "'\n"))
 	})
 
-	It("may come from elsewhere as its hash, which PUT needs", func() {
+	It("may be generated elsewhere and sent as its hash, which PUT requires", func() {
 		a := startAPI()
 		a.given("/keyset", "Keyset_name=partners")
 		made := `{"data":{"insert_core_db_key":{"affected_rows":1}}}`
@@ -93,7 +93,7 @@ var _ = Describe("An API key", func() {
 		a.get("/keyset/partners/key").expectProblem(404, unknown("/keyset/partners/key", `keyset \"partners\" does not exist`))
 	})
 
-	It("is not shown by a dry run, which makes none", func() {
+	It("is not shown by a dry run, which generates none", func() {
 		a := startAPI()
 		a.given("/keyset", "Keyset_name=partners")
 		got := a.post("/keyset/partners/key?dry_run=true", "Key_name=a")

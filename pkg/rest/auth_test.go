@@ -138,7 +138,7 @@ var _ = Describe("Every route", func() {
 		}
 	})
 
-	It("that does not exist asks too", func() {
+	It("is protected even if it does not exist", func() {
 		a := startAPIThatFails(guarded)
 		a.send("GET", "/nope", "", "").expectProblem(401, refused(401, "unauthorized", needs, missing, "/nope"))
 		Expect(a.send("DELETE", "/service", "", "").status).To(Equal(401))
@@ -163,15 +163,15 @@ var _ = Describe("A token", func() {
 			refused(404, "unknown_name", "A name does not exist", `token \"ann\" does not exist`, "/token/ann"))
 	})
 
-	DescribeTable("that is wrong is 401", func(header ...string) {
+	DescribeTable("is answered with 401 if it is wrong:", func(header ...string) {
 		a := startAPIThatFails(guarded)
 		got := a.send("GET", "/service", "", "", header...)
 		got.expectProblem(401, refused(401, "unauthorized", needs, wrong, "/service"))
 		Expect(got.header.Get("WWW-Authenticate")).To(Equal(`Bearer realm="gatehouse"`))
 	},
 		Entry("unknown", "Authorization", "Bearer "+unlikely),
-		Entry("of another form", "Authorization", "Bearer x"),
-		Entry("a part of one", "Authorization", "Bearer "+adminToken[:10]),
+		Entry("of another format", "Authorization", "Bearer x"),
+		Entry("part of a token", "Authorization", "Bearer "+adminToken[:10]),
 		Entry("empty", "Authorization", "Bearer "),
 		Entry("another scheme", "Authorization", "Basic "+adminToken),
 		Entry("no scheme", "Authorization", adminToken),
@@ -229,7 +229,7 @@ var _ = Describe("A token", func() {
 		Expect(touches.count.Load()).To(Equal(int64(3)))
 	})
 
-	DescribeTable("has fields", func(fields string, errs ...string) {
+	DescribeTable("has only these fields", func(fields string, errs ...string) {
 		a := startAPI(guarded)
 		a.send("POST", "/token", adminToken, fields).expectProblem(400, invalid("/token", errs...))
 	},
@@ -241,14 +241,14 @@ var _ = Describe("A token", func() {
 		Entry(nil, "Token_name=Admin&Token_role=admin", "Token_name", `\"Admin\" is the name of another actor in the history; choose another name`),
 	)
 
-	It("has a name of its own", func() {
+	It("has a unique name", func() {
 		a := startAPI(guarded)
 		a.makeToken(adminToken, "ci", "viewer")
 		a.send("POST", "/token", adminToken, "Token_name=ci&Token_role=admin").expectProblem(409, refused(409, "already_exists",
 			"The name is taken", `token \"ci\" already exists; choose another name, or delete the existing one first`, "/token"))
 	})
 
-	It("of the last admin cannot be deleted without one in the settings", func() {
+	It("of the last admin cannot be deleted unless the settings have one", func() {
 		a := startAPI(open)
 		ann := a.makeToken("", "ann", "admin")
 		bob := a.makeToken(ann, "bob", "admin")
@@ -289,7 +289,7 @@ func errAway() error {
 }
 
 var _ = Describe("Without any token", func() {
-	It("a local API is open until there is one", func() {
+	It("a local API is open until the first one is created", func() {
 		a := startAPIThatFails(open)
 		a.send("POST", "/proxy", "", "Name=gw").expectJSON(201, `{"name":"gw"}`)
 		Expect(a.log.String()).To(MatchRegexp(`level=INFO msg=write actor=local role=admin method=POST path=/proxy status=201 rev=1 took=`))
@@ -309,7 +309,7 @@ var _ = Describe("Without any token", func() {
 		Expect(a.send("GET", "/ready", "", "").status).To(Equal(200))
 	})
 
-	It("an API whose database is away lets nobody in", func() {
+	It("an API whose database is unavailable is closed", func() {
 		a := startAPIThatFails(open, func(o *rest.Options) { o.Tokens = tokensAway{} })
 		Expect(a.send("GET", "/service", "", "").status).To(Equal(503))
 		Expect(a.send("POST", "/service", unlikely, "").status).To(Equal(503))
@@ -321,7 +321,7 @@ var _ = Describe("The Host of a request", func() {
 		return refused(403, "forbidden_host", "The Host is not one of this API",
 			`the Host \"`+host+`\" is neither an address nor localhost; if it is a name of this API, start it with --api-hosts and that name`, path)
 	}
-	DescribeTable("of a write, and of a read while the API is open", func(host string, ok bool) {
+	DescribeTable("is checked for a write, and for a read while the API is open", func(host string, ok bool) {
 		a := startAPIThatFails(open, func(o *rest.Options) { o.Hosts = []string{"Api.Example.com"} })
 		read, write := a.send("GET", "/proxy", "", "", "Host", host), a.send("POST", "/proxy", "", "Name=gw", "Host", host)
 		if ok {
@@ -348,7 +348,7 @@ var _ = Describe("The Host of a request", func() {
 		Entry(nil, "evillocalhost", false),
 	)
 
-	It("does not matter to a read with a token, but to a write", func() {
+	It("is not checked for a read with a token, only for a write", func() {
 		a := startAPIThatFails(guarded)
 		Expect(a.send("GET", "/proxy", adminToken, "", "Host", "gw.example").status).To(Equal(200))
 		a.send("POST", "/proxy", adminToken, "Name=gw", "Host", "gw.example").expectProblem(403, notOurs("gw.example", "/proxy"))
@@ -357,7 +357,7 @@ var _ = Describe("The Host of a request", func() {
 
 var _ = Describe("The origin of a write", func() {
 	const crossOrigin = "a page of another origin may not change anything; call the API from its own origin, or without a browser"
-	DescribeTable("has to be that of the API", func(ok bool, header ...string) {
+	DescribeTable("must be the API", func(ok bool, header ...string) {
 		a := startAPIThatFails(open)
 		for i, h := range header {
 			header[i] = strings.ReplaceAll(h, "SELF", a.url)
@@ -370,10 +370,10 @@ var _ = Describe("The origin of a write", func() {
 		got.expectProblem(403, refused(403, "forbidden_origin", "The request comes from another site", crossOrigin, "/proxy"))
 		Expect(a.revision()).To(BeZero())
 	},
-		Entry("none, as without a browser", true),
+		Entry("no origin, as without a browser", true),
 		Entry("the same", true, "Origin", "SELF"),
-		Entry("the same, as the browser says", true, "Sec-Fetch-Site", "same-origin"),
-		Entry("typed in", true, "Sec-Fetch-Site", "none"),
+		Entry("the same, according to the browser", true, "Sec-Fetch-Site", "same-origin"),
+		Entry("an address typed in", true, "Sec-Fetch-Site", "none"),
 		Entry("another site", false, "Sec-Fetch-Site", "cross-site"),
 		Entry("another port", false, "Origin", "http://127.0.0.1:1"),
 		Entry("another host", false, "Origin", "https://evil.example"),
@@ -383,7 +383,7 @@ var _ = Describe("The origin of a write", func() {
 })
 
 var _ = Describe("Wrong tokens", func() {
-	It("are limited per address, valid ones never", func() {
+	It("are limited per address, valid tokens never", func() {
 		var now atomic.Int64
 		var log lockedBuffer
 		a := startAPIThatFails(guarded)
@@ -420,7 +420,7 @@ var _ = Describe("Wrong tokens", func() {
 		Expect(from("[2001:db8::1]:1000", unlikely).Code).To(Equal(429))
 	})
 
-	It("or none at all fill the log no more than the limit, whatever is refused", func() {
+	It("or missing ones fill the log no more than the limit, whatever is refused", func() {
 		var now atomic.Int64
 		var log lockedBuffer
 		a := startAPIThatFails(guarded)
@@ -448,7 +448,7 @@ var _ = Describe("Wrong tokens", func() {
 			Expect(post("192.0.2.1:1000", "localhost", unlikely)).To(Or(Equal(401), Equal(429)))
 		}
 		Expect(lines()).To(Equal(10))
-		By("but tell of others, of those who have a name, and later again")
+		By("others are still logged, callers with a name too, and again later")
 		Expect(post("192.0.2.2:1000", "localhost", "")).To(Equal(401))
 		Expect(lines()).To(Equal(11))
 		for range 20 {
@@ -460,7 +460,7 @@ var _ = Describe("Wrong tokens", func() {
 			Expect(post("192.0.2.1:1000", "localhost", "")).To(Equal(401))
 		}
 		Expect(lines()).To(Equal(32))
-		By("and never count against a valid token")
+		By("they never count against a valid token")
 		Expect(post("192.0.2.1:1000", "localhost", adminToken)).To(Equal(400))
 	})
 

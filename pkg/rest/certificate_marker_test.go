@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("A private key", func() {
-	It("is in no answer, read, revision, dump, log or file, neither as it is nor when it is refused", func() {
+	It("appears in no answer, read, revision, dump, log or file, whether it is stored or refused", func() {
 		a := startAPI(certified(time.Now))
 		ca := authority("root")
 		var markers []string

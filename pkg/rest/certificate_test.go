@@ -66,7 +66,7 @@ var _ = Describe("A certificate", func() {
 		shop = issue(ca, testkit.CertificateOptions{Names: []string{"shop.example.com"}, Subject: "shop"})
 	})
 
-	DescribeTable("is refused at every write", func(made func() testkit.Pair, sni, field, message string) {
+	DescribeTable("is refused by every write", func(made func() testkit.Pair, sni, field, message string) {
 		a := startAPI(certified(time.Now))
 		a.given("/secret", pairForm(shop, "Secret_name", "shop"), "/secret", pairForm(shop, "Secret_name", "other"))
 		before, fingerprint := a.everyList(), a.get("/secret/shop").body
@@ -103,30 +103,30 @@ var _ = Describe("A certificate", func() {
 		a.expectNothingStored(2, before)
 		Expect(a.get("/secret/shop").body).To(Equal(fingerprint))
 	},
-		Entry("with the key of another", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert, Key: issue(ca, named("a")).Key} }, "",
+		Entry("with the wrong key", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert, Key: issue(ca, named("a")).Key} }, "",
 			"Secret_key", "does not belong to the certificate; send both in one call to replace both"),
 		Entry("with a key among the certificates", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert + shop.Key, Key: shop.Key} }, "",
 			"Secret_cert", `contains a PEM block \"PRIVATE KEY\"; only CERTIFICATE is allowed here; send the key as Secret_key`),
-		Entry("that is cut off", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert[:200], Key: shop.Key} }, "",
+		Entry("that is truncated", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert[:200], Key: shop.Key} }, "",
 			"Secret_cert", "has a damaged PEM block, number 1 of 1: it is cut off, or is not base64"),
-		Entry("whose chain is cut off", func() testkit.Pair {
+		Entry("whose chain is truncated", func() testkit.Pair {
 			return testkit.Pair{Cert: shop.Cert + ca.PEM[:len(ca.PEM)-30], Key: shop.Key}
 		}, "", "Secret_cert", "has a damaged PEM block, number 2 of 2: it is cut off, or is not base64"),
 		Entry("in damaged base64", func() testkit.Pair { return testkit.Pair{Cert: strings.Replace(shop.Cert, "M", "?", 1), Key: shop.Key} }, "",
 			"Secret_cert", "has a damaged PEM block, number 1 of 1: it is cut off, or is not base64"),
-		Entry("that is none inside", func() testkit.Pair {
+		Entry("that cannot be parsed", func() testkit.Pair {
 			return testkit.Pair{Cert: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", Key: shop.Key}
 		}, "", "Secret_cert", "contains a certificate that cannot be read"),
-		Entry("that has ended", func() testkit.Pair {
+		Entry("that has expired", func() testkit.Pair {
 			return issue(ca, testkit.CertificateOptions{Names: []string{"shop.example.com"}, NotAfter: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), NotBefore: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)})
 		}, "", "Secret_cert", "expired on 2026-01-02T03:04:05Z"),
-		Entry("for another name than Secret_sni", func() testkit.Pair { return shop }, "blog.example.com",
+		Entry("that does not have the name in Secret_sni", func() testkit.Pair { return shop }, "blog.example.com",
 			"Secret_sni", `\"blog.example.com\" is not a name of the certificate, which is for shop.example.com; leave this empty to serve all of them`),
-		Entry("without a name for Secret_sni", func() testkit.Pair { return issue(ca, named()) }, "blog.example.com",
+		Entry("without any name for Secret_sni", func() testkit.Pair { return issue(ca, named()) }, "blog.example.com",
 			"Secret_sni", "the certificate has no host name: its subject alternative name (SAN) is empty"),
-		Entry("behind the one that signed it", func() testkit.Pair { return testkit.Pair{Cert: ca.PEM + shop.Cert, Key: shop.Key} }, "",
+		Entry("after its issuer", func() testkit.Pair { return testkit.Pair{Cert: ca.PEM + shop.Cert, Key: shop.Key} }, "",
 			"Secret_cert", "has certificate 2 (CN=shop), which did not sign certificate 1 (CN=root); put the host's certificate first, and after each certificate the one that signed it"),
-		Entry("with a stranger in its chain", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert + authority("stranger").PEM, Key: shop.Key} }, "",
+		Entry("with an unrelated one in its chain", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert + authority("stranger").PEM, Key: shop.Key} }, "",
 			"Secret_cert", "has certificate 2 (CN=stranger), which did not sign certificate 1 (CN=shop)"),
 		Entry("with a gap in its chain", func() testkit.Pair {
 			leaf := issue(between, named("shop.example.com"))
@@ -134,7 +134,7 @@ var _ = Describe("A certificate", func() {
 		}, "", "Secret_cert", "has certificate 2 (CN=root), which did not sign certificate 1"),
 	)
 
-	It("is accepted with its chain, and with the comments and line ends of files, and served without these", func() {
+	It("is accepted with its chain, and with the comments and line ends of files, and is stored without these", func() {
 		a := startAPI(certified(time.Now))
 		leaf := issue(between, testkit.CertificateOptions{Names: []string{"Shop.Example.com", "*.shop.example.com", "192.0.2.1"}, RSA: true})
 		odd := "\ufeffBag Attributes\n    friendlyName: shop\nsubject=CN = shop\n" + strings.ReplaceAll(leaf.Cert, "\n", "\r\n") + "\n# between\n" + between.PEM + ca.PEM + "\n\n"
@@ -144,7 +144,7 @@ var _ = Describe("A certificate", func() {
 		a.put("/secret/shop", pairForm(testkit.Pair{Cert: leaf.Cert + between.PEM + ca.PEM, Key: leaf.Key})).expectWrite(200, updatedSecret, "1")
 	})
 
-	It("that has expired since stays as it is, and is restored by a rollback", func() {
+	It("that has expired since remains as it is, and can be restored by a rollback", func() {
 		now := time.Now()
 		clock := func() time.Time { return now }
 		a := startAPI(certified(clock))
@@ -163,7 +163,7 @@ var _ = Describe("A certificate", func() {
 		Expect(a.post("/revision/3/rollback", "").status).To(Equal(200))
 	})
 
-	It("that is not valid yet has a warning", func() {
+	It("that is not valid yet causes a warning", func() {
 		a := startAPI(certified(func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }))
 		p := issue(ca, testkit.CertificateOptions{Names: []string{"a"}, NotBefore: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)})
 		Expect(a.post("/secret", pairForm(p, "Secret_name", "s")).header.Values("Gatehouse-Warning")).To(Equal([]string{

@@ -28,7 +28,7 @@ var _ = Describe("The certificate of a service", func() {
 		a.given("/service", "Service_Name="+name+"&fqdn="+fqdn+more)
 	}
 
-	DescribeTable("must be for its host", func(fqdn, why string, names ...string) {
+	DescribeTable("must match its host", func(fqdn, why string, names ...string) {
 		secret("tls", names...)
 		service("shop", fqdn, "")
 		for _, query := range []string{"?dry_run=true", ""} {
@@ -57,7 +57,7 @@ var _ = Describe("The certificate of a service", func() {
 		Entry(nil, "*", "has a certificate without a host name: its subject alternative name (SAN) is empty"),
 	)
 
-	It("may come after it is attached, and Secret_sni counts", func() {
+	It("may be uploaded after it is attached, and Secret_sni counts", func() {
 		service("shop", "shop.example.com", "")
 		a.given("/secret", "Secret_name=tls", "/service/shop/secret/tls", "")
 		p := issue(ca, named("shop.example.com", "blog.example.com"))
@@ -70,7 +70,7 @@ var _ = Describe("The certificate of a service", func() {
 		Expect(a.post("/service/blog/secret/tls", "").status).To(Equal(201))
 	})
 
-	It("must be for the host that a change gives it", func() {
+	It("must match a new host of the service", func() {
 		secret("tls", "shop.example.com", "*.shop.example.com")
 		service("shop", "shop.example.com", "")
 		a.given("/service/shop/secret/tls", "")
@@ -79,14 +79,14 @@ var _ = Describe("The certificate of a service", func() {
 		Expect(got.status).To(Equal(422))
 		Expect(got.body).To(ContainSubstring(`"errors":[{"field":"fqdn","message":"secret \"tls\" is attached, which has a certificate for shop.example.com, *.shop.example.com"}]`))
 		Expect(a.put("/service/shop", "fqdn=blog.example.com").status).To(Equal(422))
-		By("which one document may change together with the certificate")
+		By("one document may change both the host and the certificate")
 		a.given("/secret", pairForm(issue(ca, named("blog.example.com")), "Secret_name", "blog"))
 		document := "version: 1\nservices:\n- service_name: shop\n  fqdn: blog.example.com\n  secrets: "
 		Expect(a.putConfig("", document+"[tls]\n").status).To(Equal(422))
 		Expect(a.putConfig("", document+"[blog]\n").status).To(Equal(200))
 	})
 
-	It("that is replaced by one for other hosts is told to who does it", func() {
+	It("for other hosts causes a warning if it replaces one", func() {
 		service("shop", "shop.example.com", "")
 		service("all", "*.example.com", "")
 		service("second", "second.example.com", "")
@@ -100,7 +100,7 @@ var _ = Describe("The certificate of a service", func() {
 			`service "shop" loses its certificate for shop.example.com: secret "tls" is for shop.example.net now`,
 			`service "all" loses its certificate for *.example.com, shop.example.com, new.example.com: secret "tls" is for shop.example.net now`,
 		}))
-		By("also when it is emptied")
+		By("also if the secret is emptied")
 		a.given("/secret", pairForm(issue(ca, named("x.example.com")), "Secret_name", "late"), "/service", "Service_Name=x&fqdn=x.example.com", "/service/x/secret/late", "")
 		Expect(a.put("/secret/late", "").header.Values("Gatehouse-Warning")).To(Equal([]string{
 			`service "x" loses its certificate for x.example.com: secret "late" now has no certificate with a key`,
@@ -125,7 +125,7 @@ var _ = Describe("The certificate of a service", func() {
 })
 
 var _ = Describe("A secret that a field names", func() {
-	DescribeTable("must have what the field needs, and keeps it", func(field, good, why string) {
+	DescribeTable("must have what the field needs, and cannot lose it", func(field, good, why string) {
 		a := startAPI(certified(time.Now))
 		ca := authority("root")
 		a.given("/secret", pairForm(testkit.Pair{Cert: ca.PEM}, "Secret_name", "authorities"),
@@ -142,7 +142,7 @@ var _ = Describe("A secret that a field names", func() {
 		}
 		Expect(a.put(path, create+"&"+field+"="+good).status).To(Equal(201))
 		Expect(a.patch(path, field+"="+bad).status).To(Equal(422))
-		By("when the secret is replaced")
+		By("by replacing the secret")
 		other := map[string]testkit.Pair{"authorities": issue(ca, testkit.CertificateOptions{Names: []string{"a"}, Subject: "a"}), "pair": {Cert: ca.PEM}}[good]
 		got := a.put("/secret/"+good, pairForm(other))
 		Expect(got.status).To(Equal(422))

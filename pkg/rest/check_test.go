@@ -50,7 +50,7 @@ var _ = Describe("What cannot become a working configuration", func() {
 			"  upstream_protocol: tls\n  upstream_validation_cacertificate: ca\n", why("t")),
 	)
 
-	It("is not stored by a change of what it needs", func() {
+	It("cannot be caused by changing what it depends on", func() {
 		a := startAPI(checked)
 		a.given(everything()...)
 		a.given("/secret", url.Values{"Secret_name": {"ca"}, "Secret_cert": {authority("ca").PEM}}.Encode(), "/upstream", "Upstream_name=t&"+verified) // 8
@@ -61,12 +61,12 @@ var _ = Describe("What cannot become a working configuration", func() {
 			a.put("/secret/ca"+query, "").expectProblem(422, refused)
 		}
 		Expect(a.revision()).To(Equal(int64(8)))
-		By("which others may change")
+		By("others may change")
 		Expect(a.patch("/secret/ca", "tags=x").status).To(Equal(200))
 		Expect(a.do(http.MethodPost, "/secret/ca/cert", form, strings.NewReader(url.Values{"Secret_cert": {authority("new").PEM}}.Encode())).status).To(Equal(200))
 	})
 
-	It("may be deleted, and what is whole is stored", func() {
+	It("may be deleted, and what is complete is stored", func() {
 		// As it was before somebody checked.
 		a := startAPI()
 		a.given(everything()...)
@@ -80,7 +80,7 @@ var _ = Describe("What cannot become a working configuration", func() {
 		Expect(b.patch("/service/shop/route/root", "tags=x").status).To(Equal(200))
 	})
 
-	It("is not stored where a filter makes it so", func() {
+	It("is not stored if a filter causes it", func() {
 		a := startAPI(checked)
 		a.given(everything()...)
 		// As another version stored it, which took more.

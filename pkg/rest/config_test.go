@@ -44,7 +44,7 @@ func (a *api) putConfig(query, body string) answer {
 }
 
 var _ = Describe("The configuration document", func() {
-	It("is shown whole, as YAML or JSON", func() {
+	It("can be read as a whole, as YAML or JSON", func() {
 		a := startAPI()
 		a.given(everything()...)
 		got := a.get("/config")
@@ -56,7 +56,7 @@ var _ = Describe("The configuration document", func() {
 		Expect(asJSON.body).To(HavePrefix(`{`))
 	})
 
-	It("applies onto an empty store to the same document, and then changes nothing", func() {
+	It("applied to an empty store reads back the same, and then changes nothing", func() {
 		a := startAPI()
 		first := a.putConfig("", wholeDocument)
 		Expect(first.status).To(Equal(200), first.body)
@@ -68,7 +68,7 @@ var _ = Describe("The configuration document", func() {
 		Expect(a.revision()).To(Equal(int64(1)))
 	})
 
-	It("says what would change without a write", func() {
+	It("reports what would change without writing", func() {
 		a := startAPI()
 		a.given(everything()...)
 		a.putConfig("?dry_run=true", strings.Replace(wholeDocument, "8081", "8082", 1)).expectJSON(200,
@@ -77,7 +77,7 @@ var _ = Describe("The configuration document", func() {
 		Expect(a.get("/config").body).To(Equal(wholeDocument))
 	})
 
-	It("deletes only when told to prune", func() {
+	It("deletes only on request", func() {
 		a := startAPI()
 		a.given(everything()...)
 		a.putConfig("", "version: 1\n").
@@ -87,7 +87,7 @@ var _ = Describe("The configuration document", func() {
 		Expect(a.get("/config").body).To(Equal("version: 1\n"))
 	})
 
-	It("changes nothing when one object is bad, and names it and its line", func() {
+	It("changes nothing if one object is bad, and names it and its line", func() {
 		a := startAPI()
 		got := a.putConfig("", strings.Replace(wholeDocument, "8081", "80810", 1))
 		Expect(got.status).To(Equal(400))
@@ -95,13 +95,13 @@ var _ = Describe("The configuration document", func() {
 		Expect(a.revision()).To(Equal(int64(0)))
 	})
 
-	It("is limited by tag", func() {
+	It("can be limited by tag", func() {
 		a := startAPI()
 		a.given("/upstream", "Upstream_name=blue&Upstream_ip=10.0.0.1&Upstream_port=1&tags=x", "/upstream", "Upstream_name=green&Upstream_ip=10.0.0.1&Upstream_port=1")
 		Expect(a.get("/config?tag=x").body).To(And(ContainSubstring("blue"), Not(ContainSubstring("green"))))
 	})
 
-	DescribeTable("refuses parameters and bodies that are wrong", func(query, contentType, body string, status int) {
+	DescribeTable("requires valid parameters and bodies", func(query, contentType, body string, status int) {
 		a := startAPI()
 		Expect(a.do(http.MethodPut, "/config"+query, contentType, strings.NewReader(body)).status).To(Equal(status))
 		Expect(a.revision()).To(Equal(int64(0)))
@@ -112,7 +112,7 @@ var _ = Describe("The configuration document", func() {
 		Entry("too large", "", "application/yaml", strings.Repeat("#", 16<<20+1), 413),
 	)
 
-	It("refuses an unknown way to show secrets", func() {
+	It("requires a known way to show secrets", func() {
 		Expect(startAPI().get("/config?secrets=all").status).To(Equal(400))
 	})
 })

@@ -237,7 +237,7 @@ var _ = ReportAfterSuite("docs/endpoints.md says what the specs cover", func(rep
 })
 
 var _ = Describe("The contract", func() {
-	It("describes the calls that there are, and no others", func() {
+	It("describes the existing calls, and no others", func() {
 		var routes []string
 		for _, r := range rest.Routes(rest.New(rest.Options{Tokens: struct{ tokens }{}, ProxyTokens: struct{ proxyTokens }{}})) {
 			if r.Method != http.MethodHead {
@@ -268,7 +268,7 @@ var _ = Describe("The contract", func() {
 		}
 	})
 
-	It("names the fields that make an object, and no others", func() {
+	It("names the fields of a new object, and no others", func() {
 		a, seen := startAPI(open), 0
 		for name, operation := range covered.document("core_db").operations {
 			method, path, _ := strings.Cut(name, " ")
@@ -287,7 +287,7 @@ var _ = Describe("The contract", func() {
 		Expect(seen).To(Equal(9 + 9 + 4 + 3)) // POST, PUT, uploads, tokens
 	})
 
-	It("finds the operation that the router does", func() {
+	It("finds the same operation as the router", func() {
 		d := covered.document("core_db")
 		for call, operation := range map[string]string{
 			"GET /service/dump/route":    "GET /service/dump/{service}",
@@ -304,7 +304,7 @@ var _ = Describe("The contract", func() {
 		}
 	})
 
-	DescribeTable("notices an answer that it does not promise", func(method, path string, status int, contentType, body, message string) {
+	DescribeTable("notices an answer that violates it", func(method, path string, status int, contentType, body, message string) {
 		d := covered.document("core_db")
 		req, err := http.NewRequest(method, "http://gatehouse"+path, nil)
 		Expect(err).NotTo(HaveOccurred())
@@ -316,7 +316,7 @@ var _ = Describe("The contract", func() {
 		}
 		Expect(err).To(MatchError(ContainSubstring(message)))
 	},
-		Entry("fine", "GET", "/health", 200, "application/json", `{"status":"ok"}`, ""),
+		Entry("valid", "GET", "/health", 200, "application/json", `{"status":"ok"}`, ""),
 		Entry("status", "GET", "/health", 202, "application/json", `{"status":"ok"}`, "status 202 is not documented"),
 		Entry("status of HEAD", "HEAD", "/health", 202, "application/json", ``, "status 202 is not documented"),
 		Entry("content type", "GET", "/health", 200, "text/plain", `{"status":"ok"}`, `response header Content-Type has unexpected value: "text/plain"`),

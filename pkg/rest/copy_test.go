@@ -28,7 +28,7 @@ var _ = Describe("Copies", func() {
 		}
 	})
 
-	It("of a service and everything below it have its routes and links, to the same upstreams, filters and secrets, and no proxy", func() {
+	It("of a service with everything below it have its routes and links, to the same upstreams, filters and secrets, and no proxy", func() {
 		a := given()
 		a.post("/service/deepcopy/shop/till", "").expectWrite(201, insertService, "15")
 		upstreams := a.get("/upstream").body
@@ -44,7 +44,7 @@ var _ = Describe("Copies", func() {
 		Expect(a.get("/upstream").body).To(Equal(upstreams))
 	})
 
-	It("of a route go into another service, with their links", func() {
+	It("of a route can be created in another service, with their links", func() {
 		a := given()
 		a.given("/service", "Service_Name=till&fqdn=till.example.com")
 		a.post("/service/copyroute/shop/till/route/root", "").expectWrite(201, `{"data":{"insert_core_db_route":{"affected_rows":1}}}`, "16")

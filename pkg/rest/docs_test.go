@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("The OpenAPI document", func() {
-	It("is served as it is", func() {
+	It("is served unchanged", func() {
 		a := startAPI()
 		got := a.get("/openapi.yaml")
 		Expect(got.status).To(Equal(200))
@@ -41,7 +41,7 @@ var _ = Describe("The page for the OpenAPI document", func() {
 	const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 		"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-	It("needs no token, and lets the browser load nothing from elsewhere", func() {
+	It("needs no token, and does not let the browser load anything from other sites", func() {
 		a := startAPI(guarded)
 		page := a.do("GET", "/docs", "", nil, "Accept", "text/html")
 		Expect(page.status).To(Equal(200))
@@ -62,7 +62,7 @@ var _ = Describe("The page for the OpenAPI document", func() {
 		Expect(a.get("/docs/start.js").body).To(ContainSubstring(`url: "/openapi.yaml"`))
 	})
 
-	It("comes compressed or not, as the client says", func() {
+	It("is compressed if the client accepts it", func() {
 		a := startAPI()
 		a.client.Transport.(*http.Transport).DisableCompression = true
 		plain := a.get("/docs/swagger-ui.css")
@@ -86,7 +86,7 @@ var _ = Describe("The page for the OpenAPI document", func() {
 var _ = Describe("The root of the API", func() {
 	const links = `{"name":"Gatehouse","docs":"/docs","openapi":"/openapi.yaml","config":"/config","status":"/status","ready":"/ready"}`
 
-	It("leads on, without a token", func() {
+	It("links to the documentation, without a token", func() {
 		a := startAPI(guarded)
 		got := a.get("/")
 		got.expectJSON(200, links)

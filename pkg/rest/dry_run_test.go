@@ -15,7 +15,7 @@ var _ = Describe("A dry run", func() {
 	planned := func(changes ...string) string {
 		return `{"data":{"changes":[` + strings.Join(changes, ",") + `],"dry_run":true}}`
 	}
-	DescribeTable("says what would change and stores nothing", func(method, path, body string, changes ...string) {
+	DescribeTable("reports what would change and stores nothing", func(method, path, body string, changes ...string) {
 		a := startAPI()
 		a.given(filters()...)
 		before := a.everyList()
@@ -78,7 +78,7 @@ var _ = Describe("A dry run", func() {
 			link(path+"/filter/limit", "route_filter", "service_name", service, "route_name", "root", "filter_name", "limit"),
 		}
 	}
-	DescribeTable("of a copy lists all that comes with it", func(path string, changes []string) {
+	DescribeTable("of a copy lists everything that is copied", func(path string, changes []string) {
 		a := startAPI()
 		a.given(filters()...)
 		a.given("/service/shop/route/root/filter/limit", "", "/service/shop/filter/login", "", "/service/shop/secret/hmac", "",
@@ -131,12 +131,12 @@ var _ = Describe("A dry run", func() {
 		Expect(a.stored()).NotTo(ContainSubstring(core(p.cert)))
 		a.expectNoSecret(core(p.key))
 
-		By("and what is refused is refused")
+		By("a refusal is the same")
 		Expect(upload("/secret/shop/key?dry_run=true", "@Secret_key", "hunter2").status).To(Equal(400))
 		Expect(upload("/secret/x/key?dry_run=true", "@Secret_key", p.key).status).To(Equal(404))
 		Expect(upload("/secret/shop/key?dry_run=yes", "@Secret_key", p.key).status).To(Equal(400))
 		a.expectNothingStored(3, before)
-		By("and then is stored")
+		By("the upload is then stored")
 		upload("/secret/shop/key", "@Secret_key", p.key).expectWrite(200, updatedSecret, "4")
 	})
 

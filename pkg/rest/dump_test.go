@@ -20,7 +20,7 @@ var _ = Describe("The dump of a proxy", func() {
 	second := strings.NewReplacer(`"proxy_id":1`, `"proxy_id":2`, `"gw"`, `"second"`).Replace(strings.TrimSuffix(gwJSON, "}")) +
 		`,"proxy_services":[],"proxy_globalconfigs":[]}`
 
-	It("has its services with all that they use, and its global configs", func() {
+	It("has its services with everything that they use, and its global configs", func() {
 		a := startAPI()
 		a.get("/proxy/dump").expectJSON(200, `{"data":{"core_db_proxy":[]}}`)
 		a.given(filters()...)

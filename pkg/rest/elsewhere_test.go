@@ -15,7 +15,7 @@ var _ = Describe("A configuration that comes from elsewhere", func() {
 		o.Elsewhere = func(k model.Key) string { return "edit " + string(k.Kind) + " <" + k.Name() + ">" }
 	}
 
-	DescribeTable("is not changed by calls", func(method, path, allow, about string) {
+	DescribeTable("cannot be changed by calls", func(method, path, allow, about string) {
 		a := startAPI()
 		a.given(everything()...)
 		before := a.get("/config").body
@@ -37,13 +37,13 @@ var _ = Describe("A configuration that comes from elsewhere", func() {
 		Entry("a rollback", http.MethodPost, "/revision/1/rollback", "", "revision <>"),
 	)
 
-	It("says where tokens come from instead", func() {
+	It("refers to where tokens come from", func() {
 		a := startAPI(elsewhere)
 		Expect(a.do(http.MethodPost, "/token", form, nil).body).To(ContainSubstring(`"detail":"edit token <>"`))
 		Expect(a.do(http.MethodDelete, "/proxy/gw/token/ci", form, nil).body).To(ContainSubstring(`"detail":"edit token <>"`))
 	})
 
-	It("can still be read, and tried", func() {
+	It("can still be read, and tried in a dry run", func() {
 		a := startAPI()
 		a.given(everything()...)
 		b := serve("sqlite://"+a.file, elsewhere)
@@ -56,7 +56,7 @@ var _ = Describe("A configuration that comes from elsewhere", func() {
 })
 
 var _ = Describe("GET /ready", func() {
-	It("says what does not work while the process serves", func() {
+	It("reports what does not work while the process serves", func() {
 		a := startAPI(func(o *rest.Options) { o.Degraded = func() []string { return []string{"Secrets cannot be read"} } })
 		a.get("/ready").expectJSON(200, `{"status":"ok","degraded":["Secrets cannot be read"]}`)
 	})

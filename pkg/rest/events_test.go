@@ -105,7 +105,7 @@ func withEvents(change ...func(*rest.Options)) (*api, *status.Registry) {
 const lost = `reset {"event":"reset","message":"events were lost: read again what you keep, then go on with what follows"}`
 
 var _ = Describe("GET /events", func() {
-	It("reports what happens, as it happens", func() {
+	It("reports events as they happen", func() {
 		a, registry := withEvents()
 		r := a.openEvents("")
 		r.started()
@@ -162,7 +162,7 @@ var _ = Describe("GET /events", func() {
 		return lastID
 	}
 
-	It("goes on behind Last-Event-ID, whatever happened in between", func() {
+	It("continues after Last-Event-ID, whatever happened in between", func() {
 		a, registry := withEvents()
 		tell(registry, 1, 3)
 		r := a.openEvents("")
@@ -183,7 +183,7 @@ var _ = Describe("GET /events", func() {
 		expect(r, 4, 401)
 	})
 
-	DescribeTable("says that events were lost, and goes on from now", func(id func(*status.Feed) string) {
+	DescribeTable("reports that events were lost, and continues from now", func(id func(*status.Feed) string) {
 		a, registry := withEvents()
 		tell(registry, 1, 10)
 		r := a.openEvents(id(registry.Feed()))
@@ -196,13 +196,13 @@ var _ = Describe("GET /events", func() {
 		r.block()
 		expect(r, 11, 12)
 	},
-		Entry("of another process", func(*status.Feed) string { return status.NewRegistry().Feed().Now().String() }),
-		Entry("of no process", func(*status.Feed) string { return "17" }),
-		Entry("of the future", func(f *status.Feed) string { return strings.Replace(f.Now().String(), "-10", "-11", 1) }),
-		Entry("before the beginning", func(f *status.Feed) string { return strings.Replace(f.Now().String(), "-10", "--1", 1) }),
+		Entry("for an id of another process", func(*status.Feed) string { return status.NewRegistry().Feed().Now().String() }),
+		Entry("for an id of no process", func(*status.Feed) string { return "17" }),
+		Entry("for an id in the future", func(f *status.Feed) string { return strings.Replace(f.Now().String(), "-10", "-11", 1) }),
+		Entry("for an id before the beginning", func(f *status.Feed) string { return strings.Replace(f.Now().String(), "-10", "--1", 1) }),
 	)
 
-	It("keeps the newest 4096 for those who were away", func() {
+	It("keeps the newest 4096 events for clients that reconnect", func() {
 		a, registry := withEvents()
 		r := a.openEvents("")
 		start := r.started()
@@ -219,7 +219,7 @@ var _ = Describe("GET /events", func() {
 		Expect(got).To(Equal(lost))
 	})
 
-	It("is not held up by a reader that is slow, who is told what was lost", func() {
+	It("is not delayed by a slow reader, which is told what it lost", func() {
 		a, registry := withEvents()
 		slow, quick := a.openEvents(""), a.openEvents("")
 		slow.started()
@@ -255,7 +255,7 @@ var _ = Describe("GET /events", func() {
 		Expect(resets).To(BeNumerically(">", 0))
 	})
 
-	It("outlives the time that a client has to send a request, and says when nothing happens", func() {
+	It("outlives the request timeout, and sends something when nothing happens", func() {
 		a, registry := withEvents(func(o *rest.Options) { o.Ping = 20 * time.Millisecond })
 		server := httptest.NewUnstartedServer(rest.New(rest.Options{Store: a.store, Live: inspect.Sources{Status: registry}, Ping: 20 * time.Millisecond}))
 		server.Config.ReadTimeout = 50 * time.Millisecond
@@ -294,7 +294,7 @@ var _ = Describe("GET /events", func() {
 		registry.RecordChange(status.Event{Revision: 1})
 	})
 
-	It("has a head, takes no parameters, and is no JSON", func() {
+	It("supports HEAD, takes no parameters, and is not JSON", func() {
 		a, _ := withEvents()
 		head := a.do("HEAD", "/events", "", nil)
 		Expect(head.status).To(Equal(200))

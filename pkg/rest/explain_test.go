@@ -80,7 +80,7 @@ var _ = Describe("Explain", func() {
 			`"hosts":[],"routes":[],"filters":[],"envoy":{}}]}}`)
 	})
 
-	It("takes the address of the client", func() {
+	It("accepts the client's address", func() {
 		var client netip.Addr
 		a := startAPI(open, func(o *rest.Options) {
 			o.Live.Explain = func(_ context.Context, _ string, r explain.Request) ([]inspect.Explained, error) {
@@ -94,7 +94,7 @@ var _ = Describe("Explain", func() {
 		Expect(client).To(Equal(netip.MustParseAddr("2001:db8::1")))
 	})
 
-	It("takes method and headers, the latter more than once", func() {
+	It("accepts a method and headers, which may repeat", func() {
 		got := explaining().get(at(shopURL + "&method=POST&header=x-a%3A+1&header=Host%3A+other.test"))
 		Expect(got.status).To(Equal(200))
 		Expect(got.body).To(ContainSubstring(`"request":{"method":"POST","host":"other.test","path":"/cart","query":"b=c"}`))
@@ -112,19 +112,19 @@ var _ = Describe("Explain", func() {
 		Entry("method and header", "url=http://a&method=G%20T&header=x", "method", `\"G T\" is not a method`, "header", `\"x\" is not of the form \"name: value\"`),
 		Entry("an empty method", "url=http://a&method=", "method", `is empty; omit it for GET`),
 		Entry("no address", "url=http://a&address=a", "address", `\"a\" is not an IPv4 or IPv6 address`),
-		Entry("an address of a link", "url=http://a&address=fe80::1%25eth0", "address", `\"fe80::1%eth0\" is not an IPv4 or IPv6 address`),
+		Entry("a link-local address", "url=http://a&address=fe80::1%25eth0", "address", `\"fe80::1%eth0\" is not an IPv4 or IPv6 address`),
 		Entry("two URLs", "url=http://a&url=http://b", "url", "is sent more than once"),
-		Entry("another parameter", "url=http://a&headers=x", "headers", "unknown query parameter; did you mean header?"),
+		Entry("an unknown parameter", "url=http://a&headers=x", "headers", "unknown query parameter; did you mean header?"),
 	)
 
-	It("needs a proxy that exists", func() {
+	It("requires a proxy that exists", func() {
 		a := explaining()
 		got, _ := a.call("GET", "/proxy/nobody/explain?"+shopURL, "", nil)
 		Expect(got.status).To(Equal(404))
 		Expect(got.body).To(ContainSubstring(`"code":"unknown_name"`))
 	})
 
-	It("explains without Envoys that nothing listens", func() {
+	It("explains that nothing listens if there are no Envoys", func() {
 		a := startAPI(open)
 		a.given("/proxy", "Name=gw")
 		Expect(a.get(at(shopURL)).body).To(ContainSubstring(`"basis":"wanted","envoys":[],"code":"no_listener"`))

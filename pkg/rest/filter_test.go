@@ -44,7 +44,7 @@ func (a *api) stored() string {
 }
 
 var _ = Describe("Filters", func() {
-	DescribeTable("take their configuration as text, object or file", func(contentType, body string) {
+	DescribeTable("accept their configuration as text, object or file", func(contentType, body string) {
 		a := startAPI()
 		a.do(http.MethodPost, "/filter", contentType, strings.NewReader(body)).expectWrite(201, insertFilter, "1")
 		a.get("/filter/limit").expectJSON(200, `{"data":{"core_db_filter":[`+limitJSON+`]}}`)
@@ -55,7 +55,7 @@ var _ = Describe("Filters", func() {
 		Entry(nil, "application/json", `{"Filter_name":"limit","Filter_type":"route_filter_ratelimit","Filter_config":"{\"descriptors\":[{\"remote_address\":\"client\"}]}"}`),
 	)
 
-	It("take a configuration as an upload", func() {
+	It("accept their configuration as an upload", func() {
 		a := startAPI()
 		a.given("/filter", `Filter_name=limit&Filter_type=route_filter_ratelimit&Filter_config={"descriptors":[{"path":"x"}]}`)
 		contentType, body := multipartOf("@Filter_config", limitConfig+"\n")
@@ -163,7 +163,7 @@ var _ = Describe("Filters", func() {
 		Expect(a.revision()).To(Equal(int64(10)))
 	})
 
-	It("go with the route and the service that they are attached to", func() {
+	It("are detached when the route or the service is deleted", func() {
 		a := startAPI()
 		a.given(filters()...)
 		a.given("/service/shop/route/root/filter/limit", "", "/service/shop/filter/login", "")
@@ -175,7 +175,7 @@ var _ = Describe("Filters", func() {
 		Expect(a.delete("/filter/login").status).To(Equal(200))
 	})
 
-	It("never show a secret, and keep it when it comes back redacted", func() {
+	It("never show a secret, and keep it if it comes back redacted", func() {
 		a := startAPI()
 		a.given(filters()...)
 		shown := strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")
@@ -195,7 +195,7 @@ var _ = Describe("Filters", func() {
 				`"instance":"/filter","code":"invalid_fields","errors":[{"field":"Filter_config.client_secret","message":"is <redacted>, but no value is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed returns"}]}`)
 	})
 
-	It("need the secret that they name", func() {
+	It("require the secret that they name", func() {
 		a := startAPI()
 		a.post("/filter", "Filter_name=login&Filter_type=http_filter_oidc&Filter_config="+loginConfig).
 			expectProblem(422, cannotWork("/filter", "/filter/login names /secret/hmac, which does not exist; create it first"))
@@ -208,7 +208,7 @@ var _ = Describe("Filters", func() {
 })
 
 var _ = Describe("Filters that answer", func() {
-	It("are one for each service and route", func() {
+	It("may be only one for each service and route", func() {
 		a := startAPI(checked)
 		a.given(everything()...)
 		a.given(
@@ -230,7 +230,7 @@ var _ = Describe("Filters that answer", func() {
 })
 
 var _ = Describe("Filters that say whose requests pass", func() {
-	It("are one for each service and route, of tokens or of a login", func() {
+	It("may be only one for each service and route, for tokens or a login", func() {
 		a := startAPI(checked)
 		a.given(everything()...)
 		const tokens = `{"issuer":"https://issuer.test"}`

@@ -20,7 +20,7 @@ const (
 )
 
 var _ = Describe("Global configs", func() {
-	DescribeTable("take their configuration as text or object", func(contentType, body string) {
+	DescribeTable("accept their configuration as text or object", func(contentType, body string) {
 		a := startAPI()
 		a.do(http.MethodPost, "/globalconfig", contentType, strings.NewReader(body)).
 			expectWrite(201, `{"data":{"insert_core_db_globalconfig":{"affected_rows":1}}}`, "1")
@@ -70,7 +70,7 @@ var _ = Describe("Global configs", func() {
 		Expect(a.delete("/globalconfig/rates").status).To(Equal(200))
 	})
 
-	It("hold the secrets that they name", func() {
+	It("keep the secrets that they name", func() {
 		a := startAPI()
 		const fields = "globalconfig_name=login&globalconfig_type=globalconfig_oauth&config=" + oauthConfig
 		a.post("/globalconfig", fields).expectProblem(422, cannotWork("/globalconfig", "/globalconfig/login names /secret/cs, which does not exist; create it first"))

@@ -54,7 +54,7 @@ var _ = Describe("Bodies", func() {
 			` {"UPSTREAM_NAME":"blue","upstream_ip":"10.0.0.1","Upstream_port":"8081"} `),
 	)
 
-	DescribeTable("take a route configuration as text or as an object", func(contentType, body string) {
+	DescribeTable("accept a route configuration as text or as an object", func(contentType, body string) {
 		a := startAPI()
 		a.given("/service", "Service_Name=shop&fqdn=*")
 		got := a.do(http.MethodPost, "/service/shop/route", contentType, strings.NewReader(body))
@@ -66,7 +66,7 @@ var _ = Describe("Bodies", func() {
 		Entry(nil, "application/json", `{"Route_Name":"r","Route_prefix":"/","Route_config":"{\"match\":\"segment\",\"timeouts\":{\"request\":\"1.5s\"}}"}`),
 	)
 
-	It("take every field of an upstream", func() {
+	It("accept every field of an upstream", func() {
 		a := startAPI()
 		a.given("/secret", "Secret_name=ca", "/secret", "Secret_name=pair", "/upstream", "Upstream_name=u&Upstream_ip=backend.example.com&Upstream_port=443&Upstream_weight=0&Upstream_hc_path=/hc&Upstream_hc_host=h.example.com"+
 			"&Upstream_hc_intervalseconds=11&Upstream_hc_timeoutseconds=12&Upstream_hc_unhealthythresholdcount=13&Upstream_hc_healthythresholdcount=14"+
@@ -84,14 +84,14 @@ var _ = Describe("Bodies", func() {
 			`"tags":["a","b"],"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
 	})
 
-	It("take every field of a service", func() {
+	It("accept every field of a service", func() {
 		a := startAPI()
 		a.given("/secret", "Secret_name=ca", "/service", "Service_Name=shop&fqdn=shop.example.com&Https=only&Hsts_seconds=86400&Client_validation_cacertificate=ca&Public=true&tags=a")
 		a.get("/service/shop").expectJSON(200, `{"data":{"core_db_service":[{"service_id":1,"service_name":"shop","fqdn":"shop.example.com",`+
 			`"https":"only","hsts_seconds":86400,"client_validation_cacertificate":"ca","public":true,"tags":["a"],"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
 	})
 
-	It("take true and false in any encoding", func() {
+	It("accept true and false in any encoding", func() {
 		a := startAPI()
 		a.given("/upstream", "Upstream_name=u&Upstream_ip=::1&Upstream_port=443&Upstream_protocol=tls&Upstream_tls_insecure=true")
 		Expect(a.get("/upstream/u").body).To(ContainSubstring(`"upstream_tls_insecure":true`))
@@ -101,13 +101,13 @@ var _ = Describe("Bodies", func() {
 		}
 	})
 
-	It("take every field of a proxy", func() {
+	It("accept every field of a proxy", func() {
 		a := startAPI()
 		a.given("/proxy", "Name=gw&Http_port=81&Https_port=444&Listen_ip=::1&Trusted_hops=2&Tls_min_version=1.3")
 		Expect(a.get("/proxy/gw").body).To(ContainSubstring(`"name":"gw","http_port":81,"https_port":444,"listen_ip":"::1","trusted_hops":2,"escaped_slashes":"redirect","underscore_headers":"reject","tls_min_version":"1.3"`))
 	})
 
-	It("are not needed to attach, and may be empty in any encoding", func() {
+	It("are optional for an attachment, and may be empty in any encoding", func() {
 		a := startAPI()
 		a.given(everything()...)
 		for _, contentType := range []string{"", form, "application/json", "text/plain"} {
@@ -136,7 +136,7 @@ var _ = Describe("Bad fields", func() {
 	name := func(n string) string { return "Upstream_name=" + n + "&" + rest("name") }
 	const badName = `may contain only the characters A-Z a-z 0-9 . _ -`
 
-	DescribeTable("of a form are all named", func(path, body string, errs ...string) { reject(path, form, body, errs...) },
+	DescribeTable("are all named for a form", func(path, body string, errs ...string) { reject(path, form, body, errs...) },
 		Entry(nil, "/upstream", "", "Upstream_name", "is required", "Upstream_ip", "is required", "Upstream_port", "is required"),
 		Entry(nil, "/service", "", "Service_Name", "is required", "fqdn", "is required"),
 		Entry(nil, "/service/shop/route", "", "Route_Name", "is required", "Route_prefix", "is required"),
@@ -219,7 +219,7 @@ var _ = Describe("Bad fields", func() {
 		return `{"Route_Name":"r","Route_prefix":"/","Route_config":` + config + `}`
 	}
 	const notJSON = "must be a JSON object, or text that contains one, not "
-	DescribeTable("of a JSON body are all named", func(path, body string, errs ...string) {
+	DescribeTable("are all named for a JSON body", func(path, body string, errs ...string) {
 		reject(path, "application/json", body, errs...)
 	},
 		Entry(nil, "/upstream", "{}", "Upstream_name", "is required", "Upstream_ip", "is required", "Upstream_port", "is required"),
@@ -249,7 +249,7 @@ var _ = Describe("Bad fields", func() {
 		Entry("deep Route_config", "/service/shop/route", route(strings.Repeat(`{"a":`, 65)+"1"+strings.Repeat("}", 65)), "Route_config", "nests deeper than 64 levels"),
 	)
 
-	It("are bounded in the answer, and so is what it repeats", func() {
+	It("are limited in the answer, and so are the values that it repeats", func() {
 		a := startAPI()
 		var body strings.Builder
 		for i := range 900 {
@@ -313,7 +313,7 @@ var _ = Describe("Bodies that cannot be read", func() {
 		Entry(nil, "", "fqdn=*", 415, unsupported(`a body without a content type is`)),
 	)
 
-	It("are refused when compressed", func() {
+	It("are refused if they are compressed", func() {
 		a := startAPI()
 		a.do(http.MethodPost, "/service", form, strings.NewReader("x"), "Content-Encoding", "gzip").expectProblem(415,
 			`{"type":"urn:gatehouse:problem:unsupported_media_type","title":"The content type is not supported","status":415,`+

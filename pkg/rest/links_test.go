@@ -24,7 +24,7 @@ func linkedObjects() []string {
 }
 
 var _ = Describe("Links", func() {
-	DescribeTable("are read one by one: the object that is attached, or what is missing",
+	DescribeTable("can be read one by one: the attached object, or what is missing",
 		func(link, object, notAttached, message string) {
 			a := startAPI()
 			a.given(linkedObjects()...)
@@ -122,7 +122,7 @@ var _ = Describe("Links", func() {
 		Expect(a.walk("/secret/ca/service?limit=2", "service_name")).To(Equal([][]string{{"names1", "both"}, {"names2", "names3"}}))
 	})
 
-	It("are listed page by page, by what names a secret too", func() {
+	It("are listed page by page, also by what names a secret", func() {
 		a := startAPI()
 		a.given("/secret", "Secret_name=ca")
 		for _, name := range []string{"c", "a", "b"} {
@@ -132,8 +132,8 @@ var _ = Describe("Links", func() {
 	})
 })
 
-var _ = Describe("What was made", func() {
-	It("is where Location says, in the state that ETag names", func() {
+var _ = Describe("The result of a write", func() {
+	It("is where Location points, in the state of the ETag", func() {
 		a := startAPI()
 		calls := append(linkedObjects(),
 			"/upstream/copy/blue/blue2", "", "/service/copy/shop/shop2", "", "/service/deepcopy/shop/shop3", "",
@@ -168,7 +168,7 @@ var _ = Describe("What was made", func() {
 		Expect(dry.header).NotTo(Or(HaveKey("Location"), HaveKey("Etag")))
 	})
 
-	It("is 0 rows where a PATCH has no fields", func() {
+	It("is 0 rows for a PATCH without fields", func() {
 		a := startAPI()
 		a.given(linkedObjects()...)
 		revision := a.revision()
@@ -187,7 +187,7 @@ var _ = Describe("What was made", func() {
 })
 
 var _ = Describe("A call without a body", func() {
-	DescribeTable("takes null for none, as some clients send it", func(body string, status int) {
+	DescribeTable("accepts null for no body, which some clients send", func(body string, status int) {
 		a := startAPI()
 		a.given(everything()...)
 		a.delete("/proxy/gw/service/shop")
@@ -202,7 +202,7 @@ var _ = Describe("A call without a body", func() {
 		Entry(nil, "[]", 400),
 	)
 
-	It("takes null everywhere; one with a body does not", func() {
+	It("accepts null everywhere, unlike a call with a body", func() {
 		a := startAPI()
 		a.given(everything()...)
 		null := func(method, path string) answer {

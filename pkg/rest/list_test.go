@@ -106,7 +106,7 @@ var _ = Describe("Lists", func() {
 		Expect(a.get("/service?after=" + cursor).header).NotTo(HaveKey("Link"))
 	})
 
-	It("go on where an object was deleted", func() {
+	It("continue after a deleted object", func() {
 		a := startAPI()
 		a.given("/service", "Service_Name=a&fqdn=*", "/service", "Service_Name=b&fqdn=*", "/service", "Service_Name=c&fqdn=*")
 		link := a.get("/service?limit=2").header.Get("Link")
@@ -135,7 +135,7 @@ var _ = Describe("Lists", func() {
 		Entry(nil, "after=12", "after", garbage("12")),
 		Entry("of another list", "after="+encode("v1 service 1"), "after", garbage(encode("v1 service 1"))),
 		Entry("of another version", "after="+encode("v2 upstream 1"), "after", garbage(encode("v2 upstream 1"))),
-		Entry("written otherwise", "after="+encode("v1 upstream 01"), "after", garbage(encode("v1 upstream 01"))),
+		Entry("with another spelling", "after="+encode("v1 upstream 01"), "after", garbage(encode("v1 upstream 01"))),
 		Entry(nil, "after=x&limit=y", "limit", limit("y"), "after", garbage("x")),
 		Entry(nil, "name=%00", "name", "contains a NUL character"),
 		Entry(nil, "name=%FF", "name", "contains text that is not valid UTF-8"),
@@ -152,7 +152,7 @@ var _ = Describe("Lists", func() {
 			`"detail":"the query cannot be read: invalid URL escape \"%zz\"","instance":"/upstream","code":"invalid_fields"}`)
 	})
 
-	It("have parameters that no other call has: none is taken no notice of", func() {
+	It("have parameters that other calls refuse", func() {
 		a := startAPI()
 		a.given(everything()...)
 		const read, write = "unknown query parameter; this call takes none", "unknown query parameter; known parameters are dry_run, wait, timeout"

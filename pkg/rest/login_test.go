@@ -101,7 +101,7 @@ var _ = Describe("The client secret of a login", func() {
 		return string(read.Data.Filters[0].Config)
 	}
 
-	It("is the secret that it is the name of", func() {
+	It("refers to a secret of the same name", func() {
 		got := a.post("/filter?dry_run=true", "Filter_name=login&"+loginForm(named))
 		Expect(got.warnings()).To(Equal([]string{warning}))
 		Expect(got.body).To(ContainSubstring(`"after":` + reference))
@@ -113,7 +113,7 @@ var _ = Describe("The client secret of a login", func() {
 			`secret \"client\" is in use; detach it from the objects in referenced_by, then delete it`, `,"referenced_by":["/filter/login"]`))
 		Expect(a.get("/secret/client/filter").body).To(ContainSubstring(`"filter_name":"login"`))
 
-		By("which a second write with either form leaves as it is")
+		By("a second write in either form changes nothing")
 		got = a.put("/filter/login", loginForm(named))
 		got.expectWrite(200, updatedFilter, "3")
 		Expect(got.warnings()).To(Equal([]string{warning}))
@@ -122,7 +122,7 @@ var _ = Describe("The client secret of a login", func() {
 		Expect(got.warnings()).To(BeEmpty())
 	})
 
-	It("is meant the same in every kind of write", func() {
+	It("means the same in every kind of write", func() {
 		a.given("/filter", "Filter_name=login&"+loginForm(safeLogin))
 		document := "version: 1\nfilters:\n- filter_name: login\n  filter_type: http_filter_oidc\n  filter_config: "
 		contentType, upload := multipartOf("@Filter_config", named)
@@ -144,7 +144,7 @@ var _ = Describe("The client secret of a login", func() {
 		}
 	})
 
-	It("is a text where no secret has that name, whatever is made later", func() {
+	It("is the text itself if no secret has that name, even if one is created later", func() {
 		Expect(a.post("/filter", "Filter_name=login&"+loginForm(changed(safeLogin, `"open-sesame"`, `"later"`))).warnings()).To(BeEmpty())
 		a.given("/secret", "Secret_name=later&Secret_value=x")
 		shown := config()
@@ -153,7 +153,7 @@ var _ = Describe("The client secret of a login", func() {
 		Expect(a.delete("/secret/later").status).To(Equal(200))
 	})
 
-	It("comes back with a rollback as it was, in either form", func() {
+	It("is restored by a rollback in its original form", func() {
 		a.given("/filter", "Filter_name=login&"+loginForm(safeLogin))
 		Expect(a.put("/filter/login", loginForm(reference)).header.Get("Gatehouse-Revision")).To(Equal("4"))
 		Expect(a.delete("/filter/login").status).To(Equal(200))
@@ -164,7 +164,7 @@ var _ = Describe("The client secret of a login", func() {
 		Expect(config()).To(Equal(reference))
 	})
 
-	It("goes round in a document, sealed or named", func() {
+	It("survives a document, sealed or named", func() {
 		a.given("/filter", "Filter_name=login&"+loginForm(safeLogin), "/filter", "Filter_name=second&"+loginForm(reference))
 		dump := a.get("/config?secrets=sealed").body
 		Expect(dump).To(ContainSubstring("client_secret: sealed:v1:"))
@@ -182,7 +182,7 @@ var _ = Describe("The client secret of a login", func() {
 		Expect(a.open("login")).To(Equal("open-sesame"))
 	})
 
-	It("is never shown, in whatever letters its key is sent", func() {
+	It("is never shown, whatever the letter case of its key", func() {
 		const marker = "marker-7d1f"
 		got := a.post("/filter", "Filter_name=login&"+loginForm(changed(safeLogin, `"client_secret":"open-sesame"`, `"Client_Secret":"`+marker+`"`)))
 		Expect(got.status).To(Equal(400))
@@ -236,7 +236,7 @@ var _ = Describe("A service with a login", func() {
 			"/service", "Service_Name=shop&fqdn=shop.example.com&Public=true", "/service/shop/filter/login", "", "/service/shop/route", `Route_Name=root&Route_prefix=/&Route_config={"public":true}`)
 	})
 
-	It("is copied with it, or says that the copy has none", func() {
+	It("is copied with it, or reports that the copy has none", func() {
 		const open = `/service/till does not ask for the login of /service/shop: POST /service/till/filter/login attaches it`
 		Expect(a.post("/service/deepcopy/shop/both", "").warnings()).NotTo(ContainElement(ContainSubstring("does not ask")))
 		Expect(a.get("/service/both/filter").body).To(ContainSubstring(`"filter_name":"login"`))
@@ -259,7 +259,7 @@ var _ = Describe("A service with a login", func() {
 		Expect(a.get("/upstream/idp/globalconfig").body).To(ContainSubstring(`"globalconfig_name":"sso"`))
 		Expect(a.delete("/secret/cookie").status).To(Equal(409))
 		Expect(a.patch("/filter/login", "tags=a").status).To(Equal(200))
-		Expect(a.open("login")).To(Equal("open-sesame"), "a change of something else leaves it")
+		Expect(a.open("login")).To(Equal("open-sesame"), "a change of something else keeps it")
 
 		revision := a.revision()
 		dump := a.get("/config").body
@@ -267,7 +267,7 @@ var _ = Describe("A service with a login", func() {
 		Expect(a.putConfig("", dump).status).To(Equal(200))
 		Expect(a.revision()).To(Equal(revision))
 		a.do(http.MethodGet, "/config", "", nil, "Accept", "application/json")
-		By("which a document without the field takes away: a login is asked for")
+		By("a document without the field removes it: a login is required again")
 		Expect(a.putConfig("", "version: 1\nservices:\n- service_name: shop\n  fqdn: shop.example.com\n").status).To(Equal(200))
 		Expect(a.get("/service/shop").body).To(ContainSubstring(`"public":false`))
 		Expect(a.post("/revision/"+strconv.FormatInt(revision, 10)+"/rollback", "").status).To(Equal(200))
@@ -276,7 +276,7 @@ var _ = Describe("A service with a login", func() {
 })
 
 var _ = Describe("A secret of a login", func() {
-	It("must have a text, and keeps it", func() {
+	It("must have text, and keeps it", func() {
 		a := startAPI(openSecrets)
 		ca := authority("root")
 		a.given("/secret", "Secret_name=cookie&Secret_value="+longText, "/secret", "Secret_name=client&Secret_value=open-sesame", "/secret", "Secret_name=late",
@@ -311,7 +311,7 @@ var _ = Describe("A secret of a login", func() {
 		Expect(a.put("/secret/late", "").status).To(Equal(200))
 	})
 
-	It("that is weak is told of, when it is named and when it is changed", func() {
+	It("that is weak causes a warning, when a login names it and when it changes", func() {
 		a := startAPI(openSecrets)
 		a.given("/secret", "Secret_name=cookie&Secret_value=0123456789abcde", "/secret", "Secret_name=client&Secret_value=open-sesame%0A")
 		const short = `names secret "cookie", which has 15 bytes, and whoever guesses it can forge a session of any user: use 32 random bytes (openssl rand -hex 32)`
@@ -324,14 +324,14 @@ var _ = Describe("A secret of a login", func() {
 	})
 })
 
-var _ = Describe("A login that does not do what it seems to", func() {
+var _ = Describe("A login that does not work as it seems to", func() {
 	var a *api
 	BeforeEach(func() {
 		a = startAPI(openSecrets)
 		a.given("/secret", "Secret_name=cookie&Secret_value="+longText, "/secret", "Secret_name=client&Secret_value=open-sesame")
 	})
 
-	DescribeTable("is told of by itself", func(was, is string, warnings ...string) {
+	DescribeTable("causes a warning on its own", func(was, is string, warnings ...string) {
 		for i := range warnings {
 			warnings[i] = "/filter/login " + warnings[i]
 		}
@@ -346,28 +346,28 @@ var _ = Describe("A login that does not do what it seems to", func() {
 			}
 		}
 	},
-		Entry("nothing", "shop.example.com", "shop.example.com"),
+		Entry("but not if it is safe", "shop.example.com", "shop.example.com"),
 		Entry("no keys", `"issuer":"https://login.example.com"`, `"authorization_endpoint":"https://l.example/a","token_endpoint":"https://l.example/t"`,
 			"has neither issuer nor jwks_uri: the id_token is not verified, so that whoever has the cookie secret, or is between here and the provider, is any user"),
-		Entry("keys without an issuer", `"issuer":"https://login.example.com"`, `"authorization_endpoint":"https://l.example/a","token_endpoint":"https://l.example/t","jwks_uri":"https://l.example/k"`),
+		Entry("but not for keys without an issuer", `"issuer":"https://login.example.com"`, `"authorization_endpoint":"https://l.example/a","token_endpoint":"https://l.example/t","jwks_uri":"https://l.example/k"`),
 		Entry("a way back over plain HTTP", "https://shop.example.com/", "http://shop.example.com/",
 			"sends users back over plain HTTP: browsers keep the cookies of a login only over HTTPS, so no login completes"),
-		Entry("a way back to this machine", "https://shop.example.com/", "http://localhost:8080/"),
-		Entry("a way back to its address", "https://shop.example.com/", "http://127.0.0.1:8080/"),
+		Entry("but not for a way back to this machine", "https://shop.example.com/", "http://localhost:8080/"),
+		Entry("but not for a way back to the loopback address", "https://shop.example.com/", "http://127.0.0.1:8080/"),
 		Entry("an issuer over plain HTTP", "https://login.example.com", "http://login.example.com",
 			"has issuer http://login.example.com, which is plain HTTP: anyone on the network path can replace the provider's keys"),
-		Entry("an issuer on this machine", "https://login.example.com", "http://[::1]:8081"),
+		Entry("but not for an issuer on this machine", "https://login.example.com", "http://[::1]:8081"),
 		Entry("endpoints over plain HTTP", `"issuer":"https://login.example.com"`, `"authorization_endpoint":"http://l.example/a","token_endpoint":"http://l.example/t","jwks_uri":"http://l.example/k","end_session_endpoint":"http://l.example/e"`,
 			"has jwks_uri http://l.example/k, which is plain HTTP: anyone on the network path can replace the provider's keys",
 			"has authorization_endpoint http://l.example/a, which is plain HTTP: anyone on the network path can ask users for their passwords",
 			"has token_endpoint http://l.example/t, which is plain HTTP: anyone on the network path reads the client secret and the tokens",
 			"has end_session_endpoint http://l.example/e, which is plain HTTP: anyone on the network path reads id_tokens"),
-		Entry("a client that Envoy sends as it is", `"client_id":"shop"`, `"client_id":"shop:1","token_endpoint_auth_method":"client_secret_basic"`,
+		Entry("a client ID that Envoy does not encode", `"client_id":"shop"`, `"client_id":"shop:1","token_endpoint_auth_method":"client_secret_basic"`,
 			"has a client_id that client_secret_basic needs percent-encoded (RFC 6749 section 2.3.1), and Envoy sends it as it is: use client_secret_post"),
-		Entry("one that needs nothing", `"client_id":"shop"`, `"client_id":"shop-1","token_endpoint_auth_method":"client_secret_basic"`),
+		Entry("but not for a client ID that needs no encoding", `"client_id":"shop"`, `"client_id":"shop-1","token_endpoint_auth_method":"client_secret_basic"`),
 	)
 
-	It("is told of with its upstream, its service outside, and the secret that it names", func() {
+	It("causes a warning together with its upstream, its external service, or a secret that it names", func() {
 		a.given("/upstream", "Upstream_name=idp&Upstream_ip=192.0.2.1&Upstream_port=80", "/secret", "Secret_name=odd&Secret_value=a%2Bb")
 		got := a.put("/filter/login", loginForm(changed(safeLogin, `"issuer":"https://login.example.com"`,
 			`"issuer":"https://login.example.com","authorization_endpoint":"https://l.example/a","token_endpoint":"https://l.example/t","upstream":"idp"`)))
@@ -387,7 +387,7 @@ var _ = Describe("A login that does not do what it seems to", func() {
 	const front = "&Trusted_hops=1"
 	anyHost := changed(safeLogin, "https://shop.example.com/callback", "/callback")
 
-	DescribeTable("is told of on a service", func(fqdn, service string, config, proxy string, warnings ...string) {
+	DescribeTable("causes a warning on a service", func(fqdn, service string, config, proxy string, warnings ...string) {
 		got := attached(fqdn, service, config, proxy)
 		Expect(got.status).To(Equal(201))
 		if len(warnings) == 0 {
@@ -396,26 +396,26 @@ var _ = Describe("A login that does not do what it seems to", func() {
 			Expect(got.warnings()).To(Equal(warnings))
 		}
 	},
-		Entry("nothing", "Shop.Example.com", "", safeLogin, front),
-		Entry("a wildcard for the host", "*.example.com", "", safeLogin, front),
+		Entry("but not if it is safe", "Shop.Example.com", "", safeLogin, front),
+		Entry("but not for a wildcard that covers the host", "*.example.com", "", safeLogin, front),
 		Entry("another host", "till.example.com", "", safeLogin, front,
 			`/filter/login sends users back to shop.example.com, and service "shop" is for till.example.com: a login that begins there does not complete there`),
-		Entry("a wildcard for others", "*.shop.example.com", "", safeLogin, front,
+		Entry("a wildcard that does not cover the host", "*.shop.example.com", "", safeLogin, front,
 			`/filter/login sends users back to shop.example.com, and service "shop" is for *.shop.example.com: a login that begins there does not complete there`),
-		Entry("every host", "*", "", safeLogin, front),
-		Entry("every host and any way back", "*", "", anyHost, front,
+		Entry("but not for every host", "*", "", safeLogin, front),
+		Entry("every host, and a way back to any", "*", "", anyHost, front,
 			`/filter/login sends users back to the host that they requested, and service "shop" is for every host ("*"): it answers 503, because anybody could send users elsewhere after a login; set a host in the redirect`),
-		Entry("a wildcard and any way back", "*.example.com", "", anyHost, front),
-		Entry("an underscore", "my_shop.example.com", "", anyHost, front,
+		Entry("but not for a wildcard, and a way back to any", "*.example.com", "", anyHost, front),
+		Entry("a host with an underscore", "my_shop.example.com", "", anyHost, front,
 			`/filter/login cannot log anybody in on service "shop": its host my_shop.example.com has an underscore, which Envoy does not accept in a URL`),
 		Entry("plain HTTP only", "shop.example.com", "", safeLogin, "",
 			`/filter/login cannot complete a login on service "shop", which has no certificate, unless a proxy in front has one: browsers keep the cookies of a login only over HTTPS; attach a certificate, or set Trusted_hops of the proxy to the number of proxies in front`),
-		Entry("this machine", "localhost", "", anyHost, ""),
-		Entry("what is public too", "shop.example.com", "&Public=true", safeLogin, front,
+		Entry("but not on this machine", "localhost", "", anyHost, ""),
+		Entry("a public service", "shop.example.com", "&Public=true", safeLogin, front,
 			`service "shop" is public, but /filter/login on it still requires a login: Public applies to a globalconfig_oauth only`),
 	)
 
-	It("is told of when a certificate, a route, a host or another login comes", func() {
+	It("causes a warning when a certificate, a route, a host or another login is added", func() {
 		const plain = `/filter/login cannot complete a login on service "shop" over plain HTTP, where browsers do not keep its cookies: set Https=redirect`
 		Expect(attached("shop.example.com", "", safeLogin, "").warnings()).To(ConsistOf(ContainSubstring("which has no certificate")))
 		a.given("/secret", pairForm(issue(authority("root"), named("shop.example.com", "*.example.com")), "Secret_name", "tls"))
@@ -440,7 +440,7 @@ var _ = Describe("A login that does not do what it seems to", func() {
 		Expect(a.patch("/proxy/gw", "Trusted_hops=0").warnings()).To(ConsistOf(ContainSubstring("which has no certificate")))
 	})
 
-	It("is told of on the services of its proxies", func() {
+	It("causes a warning for the services of its proxies", func() {
 		a.given("/proxy", "Name=gw&Trusted_hops=1", "/proxy", "Name=other", "/service", "Service_Name=any&fqdn=*", "/service", "Service_Name=free&fqdn=free.example.com&Public=true",
 			"/service", "Service_Name=own&fqdn=own.example.com", "/service", "Service_Name=shop&fqdn=shop.example.com", "/filter", "Filter_name=login&"+loginForm(anyHost), "/service/own/filter/login", "")
 		for _, service := range []string{"any", "free", "own", "shop"} {
@@ -452,7 +452,7 @@ var _ = Describe("A login that does not do what it seems to", func() {
 		Expect(a.post("/proxy/other/service/shop", "").warnings()).To(ConsistOf(plain))
 		Expect(a.post("/proxy/other/service/free", "").warnings()).To(BeEmpty())
 		Expect(a.patch("/service/free", "Public=false").warnings()).To(ConsistOf(ContainSubstring(`service "free"`)))
-		Expect(a.post("/proxy/gw/globalconfig/sso", "").warnings()).To(ConsistOf(every), "it holds no more for the other proxy")
+		Expect(a.post("/proxy/gw/globalconfig/sso", "").warnings()).To(ConsistOf(every), "it no longer applies to the other proxy")
 		a.patch("/service/free", "Public=true")
 		Expect(a.put("/globalconfig/two", oauthForm(safeOAuth)).warnings()).To(And(ContainElement(
 			`proxy "gw" has the logins /globalconfig/sso and /globalconfig/two, and only one can apply: service "shop" answers 503 there`),

@@ -28,7 +28,7 @@ var _ = Describe("The test of a login", func() {
 		return a
 	}
 
-	It("is answered for a service with a login on a proxy", func() {
+	It("has a result for a service with a login on a proxy", func() {
 		a := shop()
 		a.given("/proxy/gw/service/shop", "", "/service/shop/filter/staff", "")
 		a.post("/service/shop/login/test?proxy=gw", "").expectJSON(200, `{"data":{"core_db_login_test":[`+
@@ -36,7 +36,7 @@ var _ = Describe("The test of a login", func() {
 			`"steps":[{"step":"secret","result":"failed","message":"wrong","advice":"write it again"}]}]}}`)
 	})
 
-	It("is refused where there is nothing to test", func() {
+	It("is refused if there is nothing to test", func() {
 		a := shop()
 		refused := func(query string, status int, text string) {
 			GinkgoHelper()

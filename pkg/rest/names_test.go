@@ -46,7 +46,7 @@ var _ = Describe("Names and values", func() {
 			}
 		})
 
-		It("take no name that is more than one", func() {
+		It("are refused unless they are a single path segment", func() {
 			a := start()
 			a.given("/service", "Service_Name=shop&fqdn=*")
 			for _, text := range hostile() {
@@ -84,7 +84,7 @@ var _ = Describe("Names and values", func() {
 			Expect(a.post("/service", "fqdn=*&Service_Name="+longest+"n").body).To(ContainSubstring(`"code":"invalid_fields"`))
 		})
 
-		It("differ by letter case, and dots are letters like others", func() {
+		It("differ by letter case, and dots are ordinary characters", func() {
 			a := start()
 			for _, name := range []string{"shop", "SHOP", "Shop", "...", "-", "_", "0"} {
 				Expect(a.post("/service", "fqdn=*&Service_Name="+name).status).To(Equal(201))

@@ -16,7 +16,7 @@ import (
 const everywhere = "Programmed+ every Envoy that it reaches has it"
 
 var _ = Describe("The status of an object", func() {
-	It("stands behind its fields", func() {
+	It("comes after its fields", func() {
 		a, _, _ := watched("/service", "Service_Name=shop&fqdn=shop.example")
 		a.get("/service/shop").expectJSON(200, `{"data":{"core_db_service":[{"service_id":1,"service_name":"shop","fqdn":"shop.example","https":"both","hsts_seconds":0,"client_validation_cacertificate":"","public":false,"tags":[],`+
 			`"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`","status":{"conditions":[`+
@@ -35,7 +35,7 @@ var _ = Describe("The status of an object", func() {
 		Expect(after.header.Get("ETag")).To(Equal(before.header.Get("ETag")))
 	})
 
-	It("follows an object from being stored to every Envoy", func() {
+	It("follows an object from being stored to reaching every Envoy", func() {
 		a, registry, built := watched(shop()...)
 		built.revision = 7
 		Expect(a.get("/service/shop").conditions()).To(Equal([]string{
@@ -63,7 +63,7 @@ var _ = Describe("The status of an object", func() {
 		}
 	})
 
-	It("is that of the object, whatever else an Envoy refuses or waits for", func() {
+	It("is about the object, whatever else an Envoy refuses or waits for", func() {
 		a, registry, built := watched(append(shop(),
 			"/upstream", "Upstream_name=red&Upstream_ip=10.0.0.3&Upstream_port=80",
 			"/service", "Service_Name=late&fqdn=late.example",
@@ -109,14 +109,14 @@ var _ = Describe("The status of an object", func() {
 			Expect(a.get(path).conditions()).To(Equal(want), path)
 		}
 
-		By("what is under way may be anything")
+		By("what is still being sent may be anything")
 		registry.RecordSent(1, routeURL, status.Answer{At: at("08:00:04")})
 		Expect(a.get("/service/shop").conditions()).To(ContainElement("lag gw one slow"))
 		registry.RecordNack(1, routeURL, status.Answer{At: at("08:00:05")})
 		Expect(a.get("/service/shop").conditions()).To(ContainElement(everywhere))
 	})
 
-	It("holds a refused cluster against its upstreams", func() {
+	It("reports a refused cluster on its upstreams", func() {
 		a, registry, built := watched(shop()...)
 		built.wanted["gw"] = 8
 		registry.Connect(status.Envoy{ID: 1, Proxy: "gw", Address: "one"})
@@ -130,7 +130,7 @@ var _ = Describe("The status of an object", func() {
 		Expect(a.get("/service/shop").conditions()).To(ContainElement("lag gw one waiting"))
 	})
 
-	It("has what was found before any Envoy saw it", func() {
+	It("has what was found before any Envoy received it", func() {
 		a, registry, _ := watched(append(shop(), "/filter", `Filter_name=login&Filter_type=route_filter_ratelimit&Filter_config={"descriptors":[{"remote_address":"x"}]}`)...)
 		registry.SetConditions("service shop", []model.Condition{
 			{Key: model.RouteKey("shop", "root"), Code: model.NoUpstream, Message: "answers <503>"},
@@ -148,7 +148,7 @@ var _ = Describe("The status of an object", func() {
 		Expect(a.get("/filter/login").conditions()).To(ContainElements(closed, "Unattached+ no service of a proxy uses it"))
 	})
 
-	It("follows filters, secrets and global configs to the proxies that they reach", func() {
+	It("covers the proxies that filters, secrets and global configs reach", func() {
 		const rates = `globalconfig_type=globalconfig_ratelimit&config={"domain":"a","descriptors":[{"key":"remote_address","rate_limit":{"unit":"second","requests_per_unit":5}}]}`
 		limit := `Filter_type=route_filter_ratelimit&Filter_config={"descriptors":[{"remote_address":"x"}]}`
 		a, registry, built := watched(append(shop(),
@@ -171,12 +171,12 @@ var _ = Describe("The status of an object", func() {
 			Expect(a.get(path).conditions()).To(ContainElement(want), path)
 		}
 
-		By("lists say the same")
+		By("lists report the same")
 		Expect(codes(a.get("/filter?status=true"))).To(Equal([]string{"Programmed", "Programmed", "Unattached"}))
 		Expect(codes(a.get("/secret?status=true"))).To(Equal([]string{"Programmed", "Unattached", "Programmed"}))
 	})
 
-	It("is in lists when asked for", func() {
+	It("is in lists on request", func() {
 		a, _, _ := watched(append(shop(), "/upstream", "Upstream_name=red&Upstream_ip=10.0.0.3&Upstream_port=80")...)
 		for _, path := range []string{
 			"/upstream", "/service", "/service/shop/route", "/proxy", "/filter", "/globalconfig", "/secret",

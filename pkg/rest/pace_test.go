@@ -51,7 +51,7 @@ func request(ctx context.Context, a *api, path string) net.Conn {
 }
 
 var _ = Describe("A large answer", func() {
-	It("is cut off for a client that takes nothing, and leaves no file", func(ctx SpecContext) {
+	It("is cut off for a client that does not read it, and leaves no file", func(ctx SpecContext) {
 		log := &lockedBuffer{}
 		a := startAPI(func(o *rest.Options) {
 			o.Pace = 100 * time.Millisecond
@@ -67,7 +67,7 @@ var _ = Describe("A large answer", func() {
 		Expect(got).To(BeNumerically("<", 5_000_000), "%v", err)
 	})
 
-	It("is one of eight that a caller reads at once", func(ctx SpecContext) {
+	It("is limited to eight at a time for each caller", func(ctx SpecContext) {
 		// However slow the machine is, those who read nothing yet are not cut off.
 		a := startAPI(func(o *rest.Options) { o.Pace = time.Hour })
 		addLarge(ctx, a)
@@ -89,7 +89,7 @@ var _ = Describe("A large answer", func() {
 			Expect(got.header.Get("Retry-After")).NotTo(BeEmpty())
 			Expect(got.body).To(And(ContainSubstring(`"code":"too_many_requests"`), ContainSubstring("is reading 8 large answers already; read them to their end, then try again")))
 		}
-		By("small answers are not counted, and a place that is free is for the next")
+		By("small answers are not counted, and a free place can be used again")
 		Expect(a.get("/service").status).To(Equal(http.StatusOK))
 		Expect(open[0].Close()).To(Succeed())
 		Eventually(func() int { return a.get("/config").status }).WithTimeout(30 * time.Second).Should(Equal(http.StatusOK))

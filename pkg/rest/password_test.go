@@ -50,7 +50,7 @@ var _ = Describe("Passwords", func() {
 		a.given("/filter", basicFilter+users(ann, bob), "/service", "Service_Name=shop&fqdn=shop.example.com", "/service/shop/filter/users", "", "/proxy", "Name=gw", "/proxy/gw/service/shop", "")
 	})
 
-	It("are stored sealed and shown nowhere, and a warning says what Envoy keeps", func() {
+	It("are stored sealed and never shown, and a warning says what Envoy keeps", func() {
 		got := put(users(ann, bob, cat))
 		Expect(got.status).To(Equal(200), got.body)
 		Expect(got.warnings()).To(HaveExactElements(HavePrefix("/filter/users keeps passwords in Envoys as SHA-1")))
@@ -66,23 +66,23 @@ var _ = Describe("Passwords", func() {
 		}
 	})
 
-	It("are those that are stored where they are written back as they are shown, by the name of the user", func() {
+	It("are kept if they are sent back redacted, by user name", func() {
 		revision := a.revision()
 		Expect(put(users(annShown, bobShown)).status).To(Equal(200))
-		Expect(a.revision()).To(Equal(revision), "nothing has changed")
-		By("in another order, with a new one, one that is gone, and one that changes")
+		Expect(a.revision()).To(Equal(revision), "nothing changed")
+		By("in another order, with one added, one removed and one changed")
 		Expect(put(users(cat, bobShown, `{"name":"ann","password":"changed-long-word"}`)).status).To(Equal(200))
 		Expect(a.passwordsOf("users")).To(Equal(map[string]string{"cat": "a-third-long-word", "bob": "another-long-word", "ann": "changed-long-word"}))
 		Expect(put(users(bobShown)).status).To(Equal(200))
 		Expect(a.passwordsOf("users")).To(Equal(map[string]string{"bob": "another-long-word"}))
-		By("not for another name")
+		By("but not for another name")
 		put(users(bobShown, annShown)).expectProblem(400,
 			`{"type":"urn:gatehouse:problem:invalid_fields","title":"Fields are missing or wrong","status":400,"detail":"a secret cannot be stored; see errors",`+
 				`"instance":"/filter/users","code":"invalid_fields","errors":[{"field":"Filter_config.users[ann].password","message":"is <redacted>, but no value is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed returns"}]}`)
 		Expect(a.passwordsOf("users")).To(Equal(map[string]string{"bob": "another-long-word"}))
 	})
 
-	It("go round in a document and with a rollback", func() {
+	It("survive a document and a rollback", func() {
 		dump, shown, revision := a.get("/config?secrets=sealed").body, a.get("/config").body, a.revision()
 		for _, text := range []string{dump, shown} {
 			got := a.putConfig("", text)
@@ -98,7 +98,7 @@ var _ = Describe("Passwords", func() {
 		Expect(a.passwordsOf("users")).To(Equal(want))
 	})
 
-	It("that are sealed are for one user of one filter", func() {
+	It("are sealed for one user of one filter", func() {
 		dump := a.get("/config?secrets=sealed").body
 		for _, other := range []string{strings.Replace(dump, "name: ann", "name: eve", 1), strings.ReplaceAll(dump, "filter_name: users", "filter_name: others")} {
 			Expect(other).NotTo(Equal(dump))
@@ -115,7 +115,7 @@ var _ = Describe("Passwords", func() {
 		Expect(a.delete("/secret/word").status).To(Equal(http.StatusConflict), "the filter names it")
 	})
 
-	It("are asked for by one filter of a service or route, which asks for no tokens or login beside", func() {
+	It("are required by only one filter of a service or route, and not together with tokens or a login", func() {
 		const tokens = `{"issuer":"us","jwks":{"keys":[{"kty":"EC","crv":"P-256","kid":"one","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}}`
 		a.given("/secret", "Secret_name=cookie&Secret_value="+longText, "/keyset", "Keyset_name=a", "/service/shop/route", "Route_Name=root&Route_prefix=/",
 			"/filter", "Filter_name=more&Filter_type=http_filter_basicauth&Filter_config="+users(ann), "/filter", "Filter_name=tokens&Filter_type=http_filter_jwt&Filter_config="+tokens,

@@ -16,7 +16,7 @@ func stale(path, detail string) string {
 var _ = Describe("Preconditions", func() {
 	const isStale = " does not match If-Match; read it again, then repeat the change"
 
-	It("name the state of an object with an ETag", func() {
+	It("identify the state of an object by an ETag", func() {
 		a := startAPI()
 		made := a.put("/service/shop", "fqdn=a.example.com").header.Get("ETag")
 		Expect(made).To(MatchRegexp(`^"[0-9a-f]{32}"$`))
@@ -31,7 +31,7 @@ var _ = Describe("Preconditions", func() {
 		Expect(a.put("/service/shop", "fqdn=a.example.com").header.Get("ETag")).To(Equal(made)) // the clock stands
 	})
 
-	It("answer 304 to a read of what the client has", func() {
+	It("return 304 if the client has the current state", func() {
 		a := startAPI()
 		a.given(everything()...)
 		for _, path := range []string{"/service/shop", "/service/shop/route/root", "/proxy/gw/service/shop"} {
@@ -46,7 +46,7 @@ var _ = Describe("Preconditions", func() {
 		}
 	})
 
-	DescribeTable("refuse a write to a state that is no more", func(method, path, body, name string) {
+	DescribeTable("refuse a write to an outdated state", func(method, path, body, name string) {
 		a := startAPI()
 		a.given(everything()...)
 		a.given("/upstream", "Upstream_name=free&Upstream_ip=::1&Upstream_port=1")
@@ -65,7 +65,7 @@ var _ = Describe("Preconditions", func() {
 		Entry(nil, "DELETE", "/service/shop/route/root", "", "/service/shop/route/root"),
 	)
 
-	It("take * for an object that is there", func() {
+	It("accept * for an object that exists", func() {
 		a := startAPI()
 		a.put("/service/shop", "fqdn=*", "If-Match", "*").expectProblem(412, stale("/service/shop", "/service/shop"+isStale))
 		a.put("/service/shop", "fqdn=*", "If-None-Match", "*").
@@ -77,7 +77,7 @@ var _ = Describe("Preconditions", func() {
 			expectWrite(200, `{"data":{"delete_core_db_service":{"affected_rows":1}}}`, "3")
 	})
 
-	It("let one of two writers through, when both come at once", func() {
+	It("let only one of two simultaneous writers succeed", func() {
 		a := startAPI()
 		a.given("/upstream", "Upstream_name=blue&Upstream_ip=::1&Upstream_port=1")
 		tag := a.get("/upstream/blue").header.Get("ETag")
@@ -86,7 +86,7 @@ var _ = Describe("Preconditions", func() {
 		Expect(a.revision()).To(Equal(int64(2)))
 	})
 
-	It("hold for a dry run too", func() {
+	It("apply to a dry run too", func() {
 		a := startAPI()
 		a.given("/upstream", "Upstream_name=blue&Upstream_ip=::1&Upstream_port=1")
 		a.patch("/upstream/blue?dry_run=true", "Upstream_port=2", "If-Match", `"x"`).
@@ -94,7 +94,7 @@ var _ = Describe("Preconditions", func() {
 		Expect(a.patch("/upstream/blue?dry_run=true", "Upstream_port=2").header).NotTo(HaveKey("Etag"))
 	})
 
-	It("notice a change of what reads do not show", func() {
+	It("notice a change that reads do not show", func() {
 		a := startAPI()
 		a.given("/secret", "Secret_name=s&Secret_value=one")
 		tag := a.get("/secret/s").header.Get("ETag")

@@ -16,7 +16,7 @@ import (
 
 var _ = Describe("Names in a path", func() {
 	const rule = `; a name has 1 to 253 characters of A-Z a-z 0-9 . _ -`
-	DescribeTable("that do not exist are 404, and the answer says which", func(method, path, detail string) {
+	DescribeTable("are answered with 404 if they do not exist, and the answer says which", func(method, path, detail string) {
 		a := startAPI()
 		a.given("/service", "Service_Name=shop&fqdn=*", "/service/shop/route", "Route_Name=root&Route_prefix=/",
 			"/proxy", "Name=gw", "/upstream", "Upstream_name=blue&Upstream_ip=10.0.0.1&Upstream_port=80")
@@ -62,28 +62,28 @@ var _ = Describe("Names in a path", func() {
 		Entry(nil, "GET", "/service/du/proxy", `service \"du\" does not exist`),
 
 		Entry("a slash", "GET", "/service/shop%2Froute", `service \"shop/route\" does not exist`+rule),
-		Entry("a slash that would make a route", "GET", "/service/shop%2Froute%2Froot", `service \"shop/route/root\" does not exist`+rule),
-		Entry("a slash that would make another key", "GET", "/service/shop%2Froot/route/x", `service \"shop/root\" does not exist`+rule),
+		Entry("a slash that would address a route", "GET", "/service/shop%2Froute%2Froot", `service \"shop/route/root\" does not exist`+rule),
+		Entry("a slash that would address another key", "GET", "/service/shop%2Froot/route/x", `service \"shop/root\" does not exist`+rule),
 		Entry(nil, "GET", "/service/shop/route/root%2Fupstream", `route \"root/upstream\" does not exist`+rule),
 		Entry(nil, "DELETE", "/upstream/a%2Fb", `upstream \"a/b\" does not exist`+rule),
 		Entry(nil, "POST", "/proxy/gw/service/a%2Fb", `service \"a/b\" does not exist`+rule),
 		Entry(nil, "POST", "/service/a%2Fb/route", `service \"a/b\" does not exist`+rule),
-		Entry("a plus is no space", "GET", "/upstream/a+b", `upstream \"a+b\" does not exist`+rule),
-		Entry("an escaped escape stays", "GET", "/upstream/bl%2575e", `upstream \"bl%75e\" does not exist`+rule),
+		Entry("a plus is not a space", "GET", "/upstream/a+b", `upstream \"a+b\" does not exist`+rule),
+		Entry("an escaped escape is kept", "GET", "/upstream/bl%2575e", `upstream \"bl%75e\" does not exist`+rule),
 		Entry("NUL", "GET", "/upstream/a%00b", `upstream \"a\\x00b\" does not exist`+rule),
-		Entry("no UTF-8", "GET", "/upstream/a%FFb", `upstream \"a\\xffb\" does not exist`+rule),
+		Entry("invalid UTF-8", "GET", "/upstream/a%FFb", `upstream \"a\\xffb\" does not exist`+rule),
 		Entry(nil, "GET", "/upstream/%22%27%3Cb%3E", `upstream \"\\\"'<b>\" does not exist`+rule),
 		Entry("two dots", "GET", "/upstream/%2E%2E", `upstream \"..\" does not exist`+rule),
 	)
 
-	It("that are too long are 404 without an answer of the same length", func() {
+	It("are answered with 404 if they are too long, and are shortened there", func() {
 		a := startAPI()
 		got := a.get("/upstream/" + strings.Repeat("x", 5000))
 		Expect(got.status).To(Equal(404))
 		Expect(got.body).To(ContainSubstring(`"detail":"upstream \"xxxx`))
 	})
 
-	It("come after a wrong body", func() {
+	It("are looked up after the body is checked", func() {
 		a := startAPI()
 		a.post("/service/nope/route", "Route_Name=r").
 			expectProblem(400, invalid("/service/nope/route", "Route_prefix", "is required"))
@@ -97,7 +97,7 @@ var _ = Describe("Paths and methods", func() {
 		return `{"type":"urn:gatehouse:problem:not_found","title":"No such path","status":404,"detail":"` + detail +
 			`","instance":"` + path + `","code":"not_found"}`
 	}
-	DescribeTable("that are unknown are 404", func(path, more string) {
+	DescribeTable("are answered with 404 if they are unknown", func(path, more string) {
 		a := startAPI()
 		a.given("/service", "Service_Name=shop&fqdn=*")
 		a.get(path).expectProblem(404, notFound(path, "there is nothing at "+path+more))
@@ -112,7 +112,7 @@ var _ = Describe("Paths and methods", func() {
 		Entry(nil, "/service/shop/nope", ""),
 	)
 
-	DescribeTable("that do not go together are 405", func(method, path, allow string) {
+	DescribeTable("are answered with 405 if they do not belong together", func(method, path, allow string) {
 		a := startAPI()
 		got := a.do(method, path, "", nil)
 		got.expectProblem(405, `{"type":"urn:gatehouse:problem:method_not_allowed","title":"The method is not allowed here","status":405,`+
@@ -129,7 +129,7 @@ var _ = Describe("Paths and methods", func() {
 		Entry(nil, "POST", "/health", "GET, HEAD"),
 	)
 
-	It("may be HEAD for every answer", func() {
+	It("may use HEAD for every answer", func() {
 		a := startAPI()
 		got := a.do(http.MethodHead, "/upstream/x", "", nil)
 		Expect(got.status).To(Equal(404))
@@ -137,7 +137,7 @@ var _ = Describe("Paths and methods", func() {
 		Expect(got.body).To(BeEmpty())
 	})
 
-	It("may be as strange as net/http lets through", func() {
+	It("may be as unusual as net/http allows", func() {
 		a := startAPI()
 		for _, line := range []string{"CONNECT example.com:443", "OPTIONS *", "GET *", "GET http://other/upstream?limit=0", "GET /%"} {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
@@ -156,7 +156,7 @@ var _ = Describe("Paths and methods", func() {
 var _ = Describe("Accept", func() {
 	const notAcceptable = `{"type":"urn:gatehouse:problem:not_acceptable","title":"No acceptable representation","status":406,` +
 		`"detail":"answers are application/json, errors application/problem+json; Accept allows neither","instance":"/service","code":"not_acceptable"}`
-	DescribeTable("decides", func(accept string, ok bool) {
+	DescribeTable("decides the format", func(accept string, ok bool) {
 		a := startAPI()
 		got := a.do(http.MethodPost, "/service", form, strings.NewReader("Service_Name=s&fqdn=*"), "Accept", accept)
 		if ok {
@@ -197,7 +197,7 @@ var _ = Describe("Health", func() {
 		Expect(a.do(http.MethodHead, "/ready", "", nil).status).To(Equal(200))
 	})
 
-	It("says why the process is not ready", func() {
+	It("reports why the process is not ready", func() {
 		a := startAPI(func(o *rest.Options) {
 			o.Ready = func() error { return errors.New("the first configuration is being built") }
 		})
@@ -207,7 +207,7 @@ var _ = Describe("Health", func() {
 		a.get("/health").expectJSON(200, ok)
 	})
 
-	It("says that the database is away", func() {
+	It("reports that the database is unavailable", func() {
 		a := startAPIThatFails()
 		Expect(a.store.Close()).To(Succeed())
 		a.get("/ready").expectProblem(503, notReady("the database does not answer"))

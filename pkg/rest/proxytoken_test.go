@@ -62,7 +62,7 @@ var _ = Describe("A token of the xDS port", func() {
 		Expect(a.revision()).To(Equal(revision), "they are no part of the configuration")
 	}, whose)
 
-	DescribeTable("is for admins to make, opens no API, and is shown once", func(path, who, _ string) {
+	DescribeTable("can only be created by admins, gives no access to the API, and is shown once", func(path, who, _ string) {
 		a := startAPIThatFails(guarded)
 		a.send("POST", "/proxy", adminToken, "Name=edge")
 		viewer := a.makeToken(adminToken, "ci", "viewer")
@@ -91,7 +91,7 @@ var _ = Describe("A token of the xDS port", func() {
 		Entry(nil, "Token_name=a&token_name=b", "Token_name", "is sent more than once"),
 	)
 
-	It("needs its proxy to be made, and outlives it", func() {
+	It("requires its proxy to exist when it is created, and outlives it", func() {
 		a := startAPIThatFails(guarded, fixedClock)
 		for _, call := range [][3]string{{"GET", "/proxy/edge/token", ""}, {"GET", "/proxy/edge/token/b", ""}, {"DELETE", "/proxy/edge/token/b", ""}, {"POST", "/proxy/edge/token", "Token_name=b"}} {
 			a.send(call[0], call[1], adminToken, call[2]).expectProblem(404,
@@ -108,7 +108,7 @@ var _ = Describe("A token of the xDS port", func() {
 		Expect(a.send("GET", "/proxy/edge/token", adminToken, "").status).To(Equal(404))
 	})
 
-	It("can be made while the API is open", func() {
+	It("can be created while the API is open", func() {
 		a := startAPI(open)
 		a.given("/proxy", "Name=edge")
 		a.makeProxyToken("", "/proxy/edge/token", "b", `"proxy":"edge",`)

@@ -41,7 +41,7 @@ const (
 )
 
 var _ = Describe("PUT", func() {
-	It("makes an object, then replaces all of it", func() {
+	It("creates an object, then replaces all of it", func() {
 		a := startAPI()
 		a.put("/upstream/blue", "Upstream_ip=10.0.0.1&Upstream_port=8081").expectWrite(201, insertUpstream, "1")
 		a.get("/upstream/blue").expectJSON(200, `{"data":{"core_db_upstream":[`+blueJSON+`]}}`)
@@ -53,7 +53,7 @@ var _ = Describe("PUT", func() {
 		a.put("/upstream/blue", "Upstream_ip=10.0.0.1&Upstream_port=8081").expectWrite(200, updatedUpstream, "3")
 	})
 
-	DescribeTable("takes the name of the path, which the body may repeat", func(method, contentType, body string, errs ...string) {
+	DescribeTable("uses the name of the path, which the body may repeat", func(method, contentType, body string, errs ...string) {
 		a := startAPI()
 		a.given("/service", "Service_Name=shop&fqdn=old.example.com")
 		got := a.do(method, "/service/shop", contentType, strings.NewReader(body))
@@ -74,7 +74,7 @@ var _ = Describe("PUT", func() {
 		Entry(nil, "PUT", form, "fqdn=a&colour=red", "colour", "unknown field; known fields are Service_Name, fqdn, Https, Hsts_seconds, Client_validation_cacertificate, Public, tags"),
 	)
 
-	It("is refused for a name that nothing can have", func() {
+	It("refuses a name that is not allowed", func() {
 		a := startAPI()
 		a.put("/service/a%20b", "fqdn=*").expectProblem(404, unknown("/service/a%20b",
 			`service \"a b\" does not exist; a name has 1 to 253 characters of A-Z a-z 0-9 . _ -`))
@@ -94,7 +94,7 @@ var _ = Describe("PUT", func() {
 		}
 	})
 
-	It("makes and replaces a route", func() {
+	It("creates and replaces a route", func() {
 		a := startAPI()
 		a.put("/service/shop/route/root", "Route_prefix=/").expectProblem(404, unknown("/service/shop/route/root", `service \"shop\" does not exist`))
 		a.given(everything()...)
@@ -107,7 +107,7 @@ var _ = Describe("PUT", func() {
 		Expect(a.get("/service/shop/route/root/upstream").body).To(ContainSubstring(`"upstream_name":"blue"`)) // links stay
 	})
 
-	It("keeps the rules between objects", func() {
+	It("enforces the rules between objects", func() {
 		a := startAPI()
 		a.given(everything()...)
 		a.given("/service", "Service_Name=second&fqdn=second.example.com", "/proxy/gw/service/second", "")
@@ -121,7 +121,7 @@ var _ = Describe("PUT", func() {
 		Expect(a.revision()).To(Equal(int64(8)))
 	})
 
-	It("uses the defaults that a gateway gives its own proxy", func() {
+	It("uses the defaults that a gateway sets for its own proxy", func() {
 		a := startAPI(func(o *rest.Options) {
 			o.NewProxy = func(name string) *model.Proxy {
 				p := model.NewProxy()
@@ -140,7 +140,7 @@ var _ = Describe("PUT", func() {
 		Expect(a.get("/proxy/other").body).To(ContainSubstring(`"http_port":8080,"https_port":8443`))
 	})
 
-	It("can come from many at once", func() {
+	It("works with many simultaneous calls", func() {
 		a := startAPI()
 		answers := atOnce(8, func() answer { return a.put("/service/shop", "fqdn=*") })
 		Expect(answers).To(Equal(map[string]int{"Created": 1, "OK": 7}))

@@ -50,13 +50,13 @@ var _ = Describe("What rate limits have counted", func() {
 		a.given("/proxy", "Name=gw", "/globalconfig", "globalconfig_name=b&globalconfig_type=globalconfig_ratelimit&config="+ratesConfig)
 	}
 
-	It("is not known where nobody counts", func() {
+	It("is not known if nothing counts", func() {
 		a := startAPI(open)
 		rates(a)
 		a.get(path).expectJSON(200, `{"data":{"core_db_ratelimit":[{"globalconfig_name":"b","domain":"shop","counted":false,"limits":[],"top":null}]}}`)
 	})
 
-	It("names the engines that were asked, the limits that they do not tell apart, and why there are no values", func() {
+	It("includes the engines that were called, the limits that they do not distinguish, and why there are no values", func() {
 		a := startAPI(open, func(o *rest.Options) {
 			o.Live.RateLimits = func(context.Context, []*limits.Domain) []inspect.RateLimitCounts {
 				return []inspect.RateLimitCounts{{
@@ -71,7 +71,7 @@ var _ = Describe("What rate limits have counted", func() {
 			`"engines":[{"url":"http://one/metrics","address":"10.0.0.1:80"},{"url":"http://two/metrics","error":"no such host"}]}]}}`)
 	})
 
-	It("is of a proxy that exists, and takes no parameter", func() {
+	It("requires a proxy that exists, and takes no parameter", func() {
 		a := startAPI(open)
 		a.given("/proxy", "Name=gw")
 		a.get("/proxy/no/ratelimit").expectProblem(404, unknown("/proxy/no/ratelimit", `proxy \"no\" does not exist`))

@@ -35,7 +35,7 @@ var _ = Describe("A test of rate limits", func() {
 		Limit: &explain.Limit{Limit: "path", Unit: "day", RequestsPerUnit: 5},
 	}
 
-	It("shows what is sent and which limits it meets", func() {
+	It("shows what is sent and which limits apply", func() {
 		first := forwarded(explain.Filter{Name: "a", Descriptors: []explain.Descriptor{met, {Domain: "1/shop-eu", Message: "is not sent", Entries: []explain.Entry{}}}},
 			explain.Filter{Name: "b", Descriptors: []explain.Descriptor{{Domain: "2/gone/api", Sent: true, Message: "meets no rate", Entries: entries}}},
 			explain.Filter{Name: "c", Descriptors: []explain.Descriptor{{Domain: "1/api", Unknown: true, Message: "no rates", Entries: entries}}})
@@ -50,26 +50,26 @@ var _ = Describe("A test of rate limits", func() {
 			`{"basis":"wanted","envoys":[],"code":"forwarded","message":"nothing is counted: route root has no rate limit","service":"shop","route":"root","descriptors":[]}]}}`)
 	})
 
-	DescribeTable("sums up", func(want string, list ...explain.Descriptor) {
+	DescribeTable("has a summary", func(want string, list ...explain.Descriptor) {
 		Expect(answering(forwarded(explain.Filter{Descriptors: list})).get(at).body).To(ContainSubstring(`"message":"` + want + `"`))
 	},
 		Entry(nil, "2 rates are met", met, met),
 		Entry(nil, "nothing is counted: no descriptor meets a rate", explain.Descriptor{Domain: "1/shop-eu", Message: "m", Entries: entries}),
 	)
 
-	It("says why nothing is counted where the gateway answers", func() {
+	It("reports why nothing is counted if the gateway answers", func() {
 		a := answering(inspect.Explained{Answer: explain.Answer{Code: "no_route", Message: "no route matches"}})
 		Expect(a.get(at).body).To(ContainSubstring(`"code":"no_route","message":"nothing is counted: no route matches","descriptors":[]`))
 	})
 
-	It("says which filters are not known", func() {
+	It("reports which filters are unknown", func() {
 		e := forwarded(explain.Filter{Descriptors: []explain.Descriptor{met}})
 		e.UnknownFilters = []string{"envoy.filters.http.lua"}
 		Expect(answering(e).get(at).body).To(ContainSubstring(
 			`"message":"1 rate is met; the filter envoy.filters.http.lua is not known, so it may be different"`))
 	})
 
-	It("takes and refuses what explain does", func() {
+	It("accepts and refuses the same as explain", func() {
 		a := answering(forwarded())
 		a.get("/proxy/gw/ratelimit/test?url=shop&header=x").expectProblem(400, invalid("/proxy/gw/ratelimit/test",
 			"url", `\"shop\" does not begin with http:// or https://`, "header", `\"x\" is not of the form \"name: value\"`))

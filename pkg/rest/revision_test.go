@@ -43,7 +43,7 @@ var _ = Describe("Revisions", func() {
 		a.get("/revision?after=x").expectProblem(400, invalid("/revision", "after", `\"x\" is not a cursor of this list; use the cursor of a Link header`))
 	})
 
-	It("say what they changed", func() {
+	It("show what they changed", func() {
 		a := startAPI()
 		a.given("/service", "Service_Name=a&fqdn=a.example.com")
 		a.patch("/service/a", "fqdn=b.example.com&tags=x")
@@ -60,7 +60,7 @@ var _ = Describe("Revisions", func() {
 		}
 	})
 
-	It("can be gone back to, as a new one, with all that was deleted since", func() {
+	It("can be restored as a new one, with everything that was deleted since", func() {
 		a := startAPI()
 		a.given(filters()...)
 		a.given("/service/shop/route/root/filter/limit", "", "/service/shop/filter/login", "", "/service/shop/secret/hmac", "") // 12
@@ -83,7 +83,7 @@ var _ = Describe("Revisions", func() {
 		Expect(a.get("/upstream").body).To(HaveSuffix(":[]}}"))
 	})
 
-	It("give back the object of then, where another has its name now", func() {
+	It("restore a deleted object even if another one has its name now", func() {
 		a := startAPI()
 		a.given("/service", "Service_Name=a&fqdn=a.example.com", "/service", "Service_Name=b&fqdn=b.example.com")
 		was := a.get("/service").body
@@ -93,7 +93,7 @@ var _ = Describe("Revisions", func() {
 		Expect(a.get("/service").body).To(Equal(was))
 	})
 
-	It("give a secret back", func() {
+	It("restore a secret", func() {
 		a, p := startAPI(), newPair("shop.example.com")
 		contentType, body := multipartOf("Secret_name", "shop", "@Secret_cert", p.cert, "@Secret_key", p.key)
 		Expect(a.do("POST", "/secret", contentType, strings.NewReader(body)).status).To(Equal(201))
@@ -105,7 +105,7 @@ var _ = Describe("Revisions", func() {
 		Expect(a.do("POST", "/secret/shop/cert", contentType, strings.NewReader(body)).status).To(Equal(400))
 	})
 
-	DescribeTable("that never were are 404", func(n, detail string) {
+	DescribeTable("that never existed are answered with 404", func(n, detail string) {
 		a := startAPI()
 		a.given("/service", "Service_Name=a&fqdn=a.example.com")
 		a.get("/revision/"+n).expectProblem(404, unknown("/revision/"+n, detail))
@@ -118,7 +118,7 @@ var _ = Describe("Revisions", func() {
 		Entry(nil, "99999999999999999999", `revision \"99999999999999999999\" does not exist; a revision is a number, 1 or higher`),
 	)
 
-	It("that the history does not hold any more are 410", func(ctx SpecContext) {
+	It("that are no longer in the history are answered with 410", func(ctx SpecContext) {
 		a := startAPI()
 		a.given("/service", "Service_Name=a&fqdn=a.example.com")
 		a.patch("/service/a", "fqdn=b.example.com")
@@ -135,7 +135,7 @@ var _ = Describe("Revisions", func() {
 		Expect(a.get("/service/a").body).To(ContainSubstring("c.example.com"))
 	})
 
-	It("carry the schema word", func() {
+	It("have the schema word", func() {
 		a := startAPI(func(o *rest.Options) { o.SchemaWord = "acme" })
 		a.get("/revision").expectJSON(200, `{"data":{"acme_revision":[]}}`)
 	})

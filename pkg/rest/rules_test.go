@@ -22,7 +22,7 @@ func conflict(code, title, path, detail, more string) string {
 }
 
 var _ = Describe("Rules between objects", func() {
-	DescribeTable("a name can be taken once", func(path, form, object string) {
+	DescribeTable("a name can be used once", func(path, form, object string) {
 		a := startAPI()
 		a.given(everything()...)
 		a.post(path, form).expectProblem(409, conflict("already_exists", "The name is taken", path,
@@ -35,7 +35,7 @@ var _ = Describe("Rules between objects", func() {
 		Entry(nil, "/proxy", "Name=gw", `proxy \"gw\"`),
 	)
 
-	DescribeTable("an object in use stays", func(path, object, user string) {
+	DescribeTable("an object in use cannot be deleted", func(path, object, user string) {
 		a := startAPI()
 		a.given(everything()...)
 		a.delete(path).expectProblem(409, conflict("in_use", "The object is in use", path,
@@ -54,7 +54,7 @@ var _ = Describe("Rules between objects", func() {
 			`proxy \"gw\" already serves host \"SHOP.example.com\" with service \"shop\"; detach that service first, or change one of the two hosts`, ""))
 	})
 
-	It("names who wrote what in the change log", func() {
+	It("the change log records who wrote what", func() {
 		origins := &recorder{}
 		a := startAPI(func(o *rest.Options) {
 			origins.Store = o.Store
@@ -118,7 +118,7 @@ var _ = Describe("Requests at the same time", func() {
 		Expect(a.revision()).To(Equal(int64(5)))
 	})
 
-	It("attach once even where the database finds out late", func() {
+	It("attach once even if the database detects it late", func() {
 		a := startAPI(func(o *rest.Options) { o.Store = &lateStore{Store: o.Store} })
 		a.given(everything()[:8]...)
 		a.post("/proxy/gw/service/shop", "").
@@ -171,7 +171,7 @@ var _ = Describe("Failures", func() {
 		return a, a.get("/service")
 	}
 
-	It("of the database are 503 and one line in the log", func() {
+	It("of the database are answered with 503 and logged in one line", func() {
 		a, got := fail(&model.Error{Kind: model.Unavailable, Message: "the database does not answer", Err: errors.New("dial 10.0.0.9")})
 		got.expectProblem(503, `{"type":"urn:gatehouse:problem:unavailable","title":"Temporarily unavailable","status":503,`+
 			`"detail":"the database does not answer","instance":"/service","code":"unavailable"}`)
@@ -179,20 +179,20 @@ var _ = Describe("Failures", func() {
 		Expect(a.log.String()).To(MatchRegexp(`^time=\S+ level=WARN msg="request not served" method=GET path=/service err=".*dial 10.0.0.9"\n$`))
 	})
 
-	It("that nobody foresaw are 500 without the cause, which is in the log", func() {
+	It("that are unexpected are answered with 500 without the cause, which is logged", func() {
 		a, got := fail(errors.New("secret cause"))
 		got.expectProblem(500, internal)
 		Expect(a.log.String()).To(MatchRegexp(`^time=\S+ level=ERROR msg="request failed" method=GET path=/service err="secret cause"\n$`))
 	})
 
-	It("that are panics are the same, without the stack", func() {
+	It("that are panics are treated the same, without the stack", func() {
 		a, got := fail(nil)
 		got.expectProblem(500, internal)
 		Expect(a.log.String()).To(MatchRegexp(`^time=\S+ level=ERROR msg="request handler panicked" method=GET path=/service err="a bug"\n$`))
 		a.get("/health").expectJSON(200, `{"status":"ok"}`)
 	})
 
-	It("do not count when the client is gone", func() {
+	It("are not logged if the client has disconnected", func() {
 		var log lockedBuffer
 		handler := rest.New(rest.Options{
 			Store: brokenStore{nil, context.Canceled},
@@ -206,7 +206,7 @@ var _ = Describe("Failures", func() {
 		Expect(log.String()).To(BeEmpty())
 	})
 
-	It("are not the only thing in the log: writes are told at info", func() {
+	It("are not the only log lines: writes are logged at info", func() {
 		a := startAPI()
 		a.given("/service", "Service_Name=shop&fqdn=*")
 		a.get("/service")

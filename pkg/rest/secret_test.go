@@ -92,7 +92,7 @@ func (a *api) expectNoSecret(texts ...string) {
 }
 
 var _ = Describe("Secrets", func() {
-	It("can be made by name, with key and certificate uploaded later", func() {
+	It("can be created by name, with key and certificate uploaded later", func() {
 		a, p := startAPI(), newPair("shop.example.com")
 		a.post("/secret", "Secret_name=shop").expectWrite(201, insertSecret, "1")
 		a.get("/secret/shop").expectJSON(200, emptySecret(""))
@@ -109,7 +109,7 @@ var _ = Describe("Secrets", func() {
 		}
 	})
 
-	It("can be a pair at once, and be replaced by another", func() {
+	It("can be created as a pair, and be replaced by another one", func() {
 		a, p, other := startAPI(), newPair("shop.example.com"), newPair("shop.example.com")
 		body, err := json.Marshal(map[string]string{"Secret_name": "shop", "Secret_cert": p.cert, "Secret_key": p.key, "Secret_sni": "shop.example.com"})
 		Expect(err).NotTo(HaveOccurred())
@@ -134,7 +134,7 @@ var _ = Describe("Secrets", func() {
 		a.expectNoSecret(core(p.key), core(other.key))
 	})
 
-	It("are listed by when their certificates end, page by page", func() {
+	It("are listed by certificate expiry, page by page", func() {
 		a := startAPI()
 		at := func(month time.Month) time.Time { return time.Date(2027, month, 1, 0, 0, 0, 0, time.UTC) }
 		for i, end := range []time.Time{at(3), at(1), at(2), at(5)} {
@@ -169,7 +169,7 @@ var _ = Describe("Secrets", func() {
 		a.delete("/secret/shop").expectWrite(200, `{"data":{"delete_core_db_secret":{"affected_rows":1}}}`, "4")
 	})
 
-	It("are made and replaced as a whole, and keep what comes back redacted", func() {
+	It("are created and replaced as a whole, and keep what comes back redacted", func() {
 		a := startAPI()
 		a.put("/secret/shop", "Secret_value=open+sesame&tags=x").expectWrite(201, insertSecret, "1")
 		a.put("/secret/shop", "Secret_value=<redacted>&tags=x").expectWrite(200, updatedSecret, "1") // nothing is different
@@ -177,7 +177,7 @@ var _ = Describe("Secrets", func() {
 		a.get("/secret/shop").expectJSON(200, emptySecret(""))
 	})
 
-	DescribeTable("refuse a key that Envoy does not take", func(key func() string, message string) {
+	DescribeTable("refuse a key that Envoy does not support", func(key func() string, message string) {
 		a := startAPI()
 		text := key()
 		a.post("/secret", url.Values{"Secret_name": {"shop"}, "Secret_key": {text}}.Encode()).
@@ -187,12 +187,12 @@ var _ = Describe("Secrets", func() {
 		a.do(http.MethodPost, "/secret/shop/key", contentType, strings.NewReader(body)).
 			expectProblem(400, invalid("/secret/shop/key", "Secret_key", message))
 	},
-		Entry("small", func() string {
+		Entry("too small", func() string {
 			key, err := rsa.GenerateKey(rand.Reader, 1024)
 			Expect(err).NotTo(HaveOccurred())
 			return pemKey(key)
 		}, "is an RSA key of 1024 bits; Envoy needs 2048 or more"),
-		Entry("of another kind", func() string {
+		Entry("of another type", func() string {
 			_, key, err := ed25519.GenerateKey(rand.Reader)
 			Expect(err).NotTo(HaveOccurred())
 			return pemKey(key)
@@ -212,19 +212,19 @@ var _ = Describe("Secrets", func() {
 		}, "is encrypted; decrypt it first (Gatehouse stores it sealed)"),
 		Entry("a certificate", func() string { return newPair("x").cert },
 			`contains a PEM block \"CERTIFICATE\"; only a private key is allowed here; send certificates as Secret_cert`),
-		Entry("no key in the block", func() string {
+		Entry("an empty block", func() string {
 			return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}))
 		}, "is not a private key in PKCS #8, PKCS #1 or SEC 1 form"),
 		Entry("two keys", func() string { return newPair("x").key + newPair("x").key }, "contains 2 keys; only one is allowed"),
-		Entry("cut off", func() string { return newPair("x").key[:100] }, "has a damaged PEM block, number 1 of 1: it is cut off, or is not base64"),
+		Entry("truncated", func() string { return newPair("x").key[:100] }, "has a damaged PEM block, number 1 of 1: it is cut off, or is not base64"),
 		Entry("without its beginning", func() string { return newPair("x").key[40:] }, "has the end of a PEM block without its beginning"),
 		Entry("damaged base64", func() string { return strings.Replace(newPair("x").key, "M", "*", 1) },
 			"has a damaged PEM block, number 1 of 1: it is cut off, or is not base64"),
 		Entry("DER", func() string { return "0\x82\x01\xff" }, "contains text that is not valid UTF-8; it must be in PEM form (-----BEGIN ...), which openssl pkey -inform der makes from DER"),
-		Entry("no PEM", func() string { return "hunter2" }, "contains no PEM key (-----BEGIN PRIVATE KEY-----)"),
+		Entry("not PEM", func() string { return "hunter2" }, "contains no PEM key (-----BEGIN PRIVATE KEY-----)"),
 	)
 
-	It("take an RSA key of 2048 bits", func() {
+	It("accept an RSA key of 2048 bits", func() {
 		a := startAPI()
 		key, err := rsa.GenerateKey(rand.Reader, 2048)
 		Expect(err).NotTo(HaveOccurred())
@@ -242,7 +242,7 @@ var _ = Describe("Secrets", func() {
 		Entry(nil, "Secret_sni=a b", "Secret_sni", `\"a b\" is not a host name such as shop.example.com, *.example.com or *`),
 	)
 
-	It("are named in a wrong call, never shown", func() {
+	It("are named in an invalid call, but never shown", func() {
 		a := startAPI()
 		a.given("/secret", "Secret_name=shop&Secret_value=first-sesame")
 		for _, body := range []string{
@@ -261,7 +261,7 @@ var _ = Describe("Secrets", func() {
 		a.expectNoSecret("open-sesame", "first-sesame")
 	})
 
-	It("are attached to services and stay while they are", func() {
+	It("are attached to services and cannot be deleted meanwhile", func() {
 		a := startAPI()
 		a.given(everything()...)
 		a.given("/secret", "Secret_name=s&Secret_value=v")

@@ -137,7 +137,7 @@ func (a answer) conditions() []string {
 const accepted = "Accepted+ it is a part of the configuration"
 
 var _ = Describe("GET /status", func() {
-	It("shows proxies, their Envoys and what each has, refused and waits for", func() {
+	It("shows proxies, their Envoys and what each has applied, refused and waits for", func() {
 		a, registry, built := watched(append(shop(), "/proxy", "Name=alone&Http_port=81")...)
 		built.wanted["gw"] = 8
 		registry.Connect(status.Envoy{ID: 1, Proxy: "gw", Address: "10.1.0.1:4000", Version: "1.39.3", Connected: at("08:00:00"), Identity: "token laptop"})
@@ -196,7 +196,7 @@ var _ = Describe("GET /status", func() {
 			"proxies":[{"proxy":"alone","envoys":[]}],"waiting_nodes":[],"conditions":[]}`))
 	})
 
-	It("shows rate-limit engines apart from Envoys, each with what it answered last", func() {
+	It("shows rate-limit engines separately from Envoys, each with its last answer", func() {
 		a, registry, _ := watched()
 		const typeURL = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig"
 		answer := func(revision int64, clock, text string) status.Answer {
@@ -219,7 +219,7 @@ var _ = Describe("GET /status", func() {
 			"conditions":[]}`))
 	})
 
-	It("tells slow from waiting, and new from old", func() {
+	It("distinguishes slow from waiting, and new from old", func() {
 		a, registry, built := watched("/proxy", "Name=gw")
 		state := func() string {
 			GinkgoHelper()
@@ -239,7 +239,7 @@ var _ = Describe("GET /status", func() {
 		Expect(state()).To(Equal("current"))
 	})
 
-	It("shows, for a proxy, what concerns it", func() {
+	It("shows, for a proxy, only what concerns it", func() {
 		a, registry, _ := watched(append(shop(),
 			"/service", "Service_Name=other&fqdn=other.example",
 			"/proxy", "Name=two&Http_port=81",
@@ -269,7 +269,7 @@ var _ = Describe("GET /status", func() {
 		Expect(shown("/status")).To(HaveLen(7))
 	})
 
-	It("names the proxy that does not exist", func() {
+	It("names a proxy that does not exist", func() {
 		a, _, _ := watched()
 		Expect(a.get("/proxy/gw/status").body).To(ContainSubstring(`"code":"unknown_name"`))
 		Expect(a.get("/proxy/gw/xds").body).To(ContainSubstring(`"code":"unknown_name"`))
@@ -282,7 +282,7 @@ var _ = Describe("GET /status", func() {
 })
 
 var _ = Describe("GET /proxy/{proxy}/xds", func() {
-	It("shows the resources, or those of a type", func() {
+	It("shows the resources, or those of one type", func() {
 		a, _, built := watched("/proxy", "Name=gw")
 		built.list = []inspect.Resource{
 			{TypeURL: clusterURL, Name: "blue", Version: "5b1f", JSON: json.RawMessage(`{"name": "blue"}`)},
@@ -298,7 +298,7 @@ var _ = Describe("GET /proxy/{proxy}/xds", func() {
 			`\"x\" is not a resource type; known types are cluster, endpoint, listener, route, secret, extension, and their type URLs`))
 	})
 
-	It("says nothing of why a resource cannot be shown", func() {
+	It("does not reveal why a resource cannot be shown", func() {
 		built := &snapshots{err: errors.New("s3cret")}
 		a := startAPIThatFails(open, func(o *rest.Options) { o.Live.Snapshots = built })
 		a.given("/proxy", "Name=gw")

@@ -9,7 +9,7 @@ import (
 )
 
 var _ = Describe("Tags", func() {
-	DescribeTable("are read sorted, each once", func(contentType, body, tags string) {
+	DescribeTable("are returned sorted and without duplicates", func(contentType, body, tags string) {
 		a := startAPI()
 		Expect(a.do(http.MethodPut, "/service/shop", contentType, strings.NewReader(body)).status).To(Equal(201))
 		Expect(a.get("/service/shop").body).To(ContainSubstring(`"tags":` + tags + `,"create_ts"`))
@@ -22,7 +22,7 @@ var _ = Describe("Tags", func() {
 		Entry(nil, "application/json", `{"fqdn":"*","tags":[]}`, `[]`),
 	)
 
-	It("are on every object with a name", func() {
+	It("can be set on every object with a name", func() {
 		a := startAPI()
 		a.given(everything()...)
 		a.given("/filter", "Filter_name=limit&Filter_type=route_filter_ratelimit&Filter_config="+limitConfig,
@@ -39,7 +39,7 @@ var _ = Describe("Tags", func() {
 		}
 	})
 
-	It("select from lists, of links too, in pages", func() {
+	It("select from lists, also of links, page by page", func() {
 		a := startAPI()
 		fill(a, 20)
 		for _, n := range []string{"s003", "s007", "s011"} {
@@ -53,7 +53,7 @@ var _ = Describe("Tags", func() {
 		Expect(a.walk("/service?tag=%25", "service_name")).To(Equal([][]string{{}}))
 	})
 
-	DescribeTable("are words", func(contentType, body, message string) {
+	DescribeTable("must be words", func(contentType, body, message string) {
 		a := startAPI()
 		a.do(http.MethodPut, "/service/shop", contentType, strings.NewReader(body)).
 			expectProblem(400, invalid("/service/shop", "tags", message))

@@ -55,7 +55,7 @@ var lags = []status.Lag{
 }
 
 var _ = Describe("?wait=applied", func() {
-	DescribeTable("waits for every kind of write, and says what lags", func(method, path, body string, status int, text, changed string) {
+	DescribeTable("waits for every kind of write, and reports what lags", func(method, path, body string, status int, text, changed string) {
 		send := func(a *api) answer {
 			GinkgoHelper()
 			contentType := form
@@ -93,11 +93,11 @@ var _ = Describe("?wait=applied", func() {
 		Entry(nil, "PUT", "/service/shop", "fqdn=*", 200, `{"data":{"update_core_db_service":{"affected_rows":1}}}`, "/service/shop"),
 		Entry(nil, "PUT", "/service/till", "fqdn=*", 201, `{"data":{"insert_core_db_service":{"affected_rows":1}}}`, "/service/till"),
 		Entry(nil, "PATCH", "/upstream/blue", "Upstream_port=82", 200, `{"data":{"update_core_db_upstream":{"affected_rows":1}}}`, "/upstream/blue"),
-		Entry("without an effect", "PATCH", "/upstream/blue", "Upstream_port=8081", 200, `{"data":{"update_core_db_upstream":{"affected_rows":1}}}`, "/upstream/blue"),
+		Entry("without any effect", "PATCH", "/upstream/blue", "Upstream_port=8081", 200, `{"data":{"update_core_db_upstream":{"affected_rows":1}}}`, "/upstream/blue"),
 		Entry(nil, "DELETE", "/service/shop/route/root", "", 200, `{"data":{"delete_core_db_route":{"affected_rows":1}}}`,
 			"/service/shop/route/root/upstream/blue /service/shop/route/root"),
-		Entry("that stood already", "POST", "/proxy/gw/service/shop", "", 200, `{"data":{"insert_core_db_proxy_service":{"affected_rows":0}}}`, "/proxy/gw/service/shop"),
-		Entry("that stood already", "PUT", "/service/shop", "fqdn=shop.example.com", 200, `{"data":{"update_core_db_service":{"affected_rows":1}}}`, "/service/shop"),
+		Entry("that existed already", "POST", "/proxy/gw/service/shop", "", 200, `{"data":{"insert_core_db_proxy_service":{"affected_rows":0}}}`, "/proxy/gw/service/shop"),
+		Entry("that was stored already", "PUT", "/service/shop", "fqdn=shop.example.com", 200, `{"data":{"update_core_db_service":{"affected_rows":1}}}`, "/service/shop"),
 		Entry(nil, "DELETE", "/proxy/gw/service/shop", "", 200, `{"data":{"delete_core_db_proxy_service":{"affected_rows":1}}}`, "/proxy/gw/service/shop"),
 		Entry(nil, "POST", "/service/copy/shop/till", "", 201, `{"data":{"insert_core_db_service":{"affected_rows":1}}}`, "/service/till"),
 		Entry(nil, "POST", "/revision/5/rollback", "", 200, `{"data":{"rollback_core_db_revision":{"affected_rows":1}}}`, "/proxy/gw/service/shop"),
@@ -106,7 +106,7 @@ var _ = Describe("?wait=applied", func() {
 				`"fields":[{"field":"proxy_name","before":"gw"},{"field":"service_name","before":"shop"}]}],"warnings":[]}}`, "/proxy/gw/service/shop"),
 	)
 
-	It("waits 30 s when nothing is said", func() {
+	It("waits 30 s by default", func() {
 		a, waits := withWait()
 		a.post("/proxy?wait=applied", "Name=gw").expectWrite(201, `{"name":"gw"}`, "1")
 		Expect((*waits)[0].limit).To(And(BeNumerically(">", 25*time.Second), BeNumerically("<=", 30*time.Second)))
@@ -136,7 +136,7 @@ var _ = Describe("?wait=applied", func() {
 		Entry(nil, "wait=applied&dry_run=true", "wait", "cannot be combined with dry_run, which applies nothing"),
 	)
 
-	It("is refused where there is nothing to wait for", func() {
+	It("is refused if there is nothing to wait for", func() {
 		startAPI().post("/proxy?wait=applied", "Name=gw").expectProblem(400, invalid("/proxy", "wait", "is not possible here: this API serves no Envoys"))
 	})
 
@@ -170,7 +170,7 @@ var _ = Describe("?wait=applied", func() {
 			return answered
 		}
 
-		It("holds up no other write, and the change stands", func() {
+		It("delays no other write, and the change remains stored", func() {
 			a, began := waiting()
 			ctx, giveUp := context.WithCancel(context.Background())
 			defer giveUp()
@@ -184,7 +184,7 @@ var _ = Describe("?wait=applied", func() {
 			Eventually(first).Should(BeClosed())
 		})
 
-		It("ends when the client gives up", func() {
+		It("ends when the client disconnects", func() {
 			a, began := waiting()
 			ctx, giveUp := context.WithCancel(context.Background())
 			answered := inBackground(ctx, a, "/proxy?wait=applied&timeout=60s")
@@ -207,7 +207,7 @@ var _ = Describe("?wait=applied", func() {
 			Eventually(answered).Should(Receive(Equal(202)))
 		})
 
-		It("outlives the time that a client has to send a request", func() {
+		It("outlives the request timeout", func() {
 			a, _ := withWait()
 			over := make(chan error, 1)
 			server := httptest.NewUnstartedServer(rest.New(rest.Options{

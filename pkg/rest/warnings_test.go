@@ -24,7 +24,7 @@ var _ = Describe("A warning", func() {
 	}
 	const body = `{"filter_name":"limit","filter_type":"route_filter_ratelimit","filter_config":{"descriptors":[{"path":"x"}]}}`
 
-	It("is a header of the write and of its dry run, one line of ASCII each", func() {
+	It("is a header of the write and of its dry run, each on one line of ASCII", func() {
 		a := startAPI(warning("one", "two\r\nSet-Cookie: a=b é"))
 		for _, path := range []string{"/filter?dry_run=true", "/filter"} {
 			got := a.postJSON(path, body)
@@ -34,7 +34,7 @@ var _ = Describe("A warning", func() {
 		Expect(a.postJSON("/filter", body).header).NotTo(HaveKey("Gatehouse-Warning"), "a refused write did nothing")
 	})
 
-	It("does not grow without bound", func() {
+	It("has a limited size", func() {
 		list := make([]string, 12)
 		for i := range list {
 			list[i] = strings.Repeat("x", 5000)
@@ -46,7 +46,7 @@ var _ = Describe("A warning", func() {
 		Expect(values[10]).To(Equal("2 more warnings are in the status"))
 	})
 
-	It("is in the status of the proxies that it is about, and once in that of a filter", func() {
+	It("is in the status of the proxies that it concerns, and once in that of a filter", func() {
 		a, registry, _ := watched(append(shop(), "/filter", `Filter_name=limit&Filter_type=route_filter_ratelimit&Filter_config={"descriptors":[{"path":"x"}]}`,
 			"/proxy", "Name=other", "/proxy/other/service/shop", "")...)
 		for _, route := range []string{"a", "b"} {

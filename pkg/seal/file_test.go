@@ -32,13 +32,13 @@ func namesIn(dir string) (names []string) {
 }
 
 var _ = Describe("creating", func() {
-	It("makes a file for its owner only, and no other file", func() {
+	It("creates a file for its owner only, and no other file", func() {
 		_, path := newKeyring()
 		Expect(modeOf(path)).To(Equal(fs.FileMode(0o600)))
 		Expect(namesIn(filepath.Dir(path))).To(Equal([]string{"secret.key"}))
 	})
 
-	It("leaves a file alone that is there", func() {
+	It("leaves an existing file alone", func() {
 		path := keyFile(fixedKeyset)
 		k, created, err := seal.OpenOrCreate(path)
 		Expect(err).NotTo(HaveOccurred())
@@ -47,14 +47,14 @@ var _ = Describe("creating", func() {
 		Expect(os.ReadFile(path)).To(BeEquivalentTo(fixedKeyset))
 	})
 
-	It("leaves a file alone that holds no keys", func() {
+	It("leaves a file without keys alone", func() {
 		path := keyFile("")
 		_, _, err := seal.OpenOrCreate(path)
 		Expect(err).To(MatchError(ContainSubstring("does not hold a cleartext tink keyset in JSON")))
 		Expect(os.ReadFile(path)).To(BeEmpty())
 	})
 
-	It("makes nothing where a symbolic link leads nowhere", func() {
+	It("creates nothing if a symbolic link is broken", func() {
 		path := filepath.Join(directory(), "secret.key")
 		Expect(os.Symlink("nowhere", path)).To(Succeed())
 		_, created, err := seal.OpenOrCreate(path)
@@ -62,13 +62,13 @@ var _ = Describe("creating", func() {
 		Expect(err).To(MatchError(ContainSubstring("does not exist")))
 	})
 
-	It("says when the directory is missing", func() {
+	It("reports a missing directory", func() {
 		path := filepath.Join(directory(), "none", "secret.key")
 		_, _, err := seal.OpenOrCreate(path)
 		Expect(err).To(MatchError(HavePrefix("the key file " + path + " cannot be written (create the directory first: mkdir -p " + filepath.Dir(path) + ")")))
 	})
 
-	It("ends with one key when many goroutines start at once", func() {
+	It("results in one key when many goroutines start at the same time", func() {
 		path := filepath.Join(directory(), "secret.key")
 		var (
 			all     sync.WaitGroup
@@ -96,7 +96,7 @@ var _ = Describe("creating", func() {
 		Expect(namesIn(filepath.Dir(path))).To(Equal([]string{"secret.key"}))
 	})
 
-	It("ends with one key when processes start at once", func() {
+	It("results in one key when processes start at the same time", func() {
 		path := filepath.Join(directory(), "secret.key")
 		var (
 			all   sync.WaitGroup
@@ -121,7 +121,7 @@ var _ = Describe("creating", func() {
 })
 
 var _ = Describe("opening", func() {
-	DescribeTable("accepts the mode", func(mode fs.FileMode) {
+	DescribeTable("accepts a mode", func(mode fs.FileMode) {
 		path := keyFile(fixedKeyset)
 		Expect(os.Chmod(path, mode)).To(Succeed())
 		open(path)
@@ -132,7 +132,7 @@ var _ = Describe("opening", func() {
 		Entry("with fsGroup in Kubernetes", fs.FileMode(0o640)),
 	)
 
-	DescribeTable("refuses the mode", func(mode fs.FileMode, shown string) {
+	DescribeTable("refuses a mode", func(mode fs.FileMode, shown string) {
 		path := keyFile(fixedKeyset)
 		Expect(os.Chmod(path, mode)).To(Succeed())
 		_, err := seal.Open(path)
@@ -151,7 +151,7 @@ var _ = Describe("opening", func() {
 	const otherType = `{"primaryKeyId":7,"key":[{"keyData":{"typeUrl":"type.googleapis.com/google.crypto.tink.AesGcmKey",` +
 		`"value":"GhAAAQIDBAUGBwgJCgsMDQ4P","keyMaterialType":"SYMMETRIC"},"status":"ENABLED","keyId":7,"outputPrefixType":"TINK"}]}`
 
-	DescribeTable("refuses what it cannot use, and quotes nothing of it", func(content, wrong string) {
+	DescribeTable("refuses what it cannot use, and quotes none of it", func(content, wrong string) {
 		path := keyFile(content)
 		_, err := seal.Open(path)
 		Expect(err).To(MatchError("the key file " + path + " " + wrong + " (make one with: tinkey create-keyset --key-template AES256_SIV --out-format json)"))
@@ -159,24 +159,24 @@ var _ = Describe("opening", func() {
 	},
 		Entry("nothing", "", "does not hold a cleartext tink keyset in JSON"),
 		Entry("a password", "hunter2", "does not hold a cleartext tink keyset in JSON"),
-		Entry("JSON of another sort", `{"hunter2":1}`, "does not hold a cleartext tink keyset in JSON"),
+		Entry("other JSON", `{"hunter2":1}`, "does not hold a cleartext tink keyset in JSON"),
 		Entry("an encrypted keyset", `{"encryptedKeyset":"aHVudGVyMg=="}`, "does not hold a cleartext tink keyset in JSON"),
 		Entry("a keyset without keys", `{"primaryKeyId":1,"key":[]}`, "does not hold a cleartext tink keyset in JSON"),
 		Entry("half a keyset", fixedKeyset[:200], "does not hold a cleartext tink keyset in JSON"),
 		Entry("half a key", strings.Replace(fixedKeyset, fixedKey, "EiAAAQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHw==", 1), "holds a key that is not AES256-SIV"),
-		Entry("a primary key that is switched off", strings.Replace(fixedKeyset, "ENABLED", "DISABLED", 1), "does not hold a cleartext tink keyset in JSON"),
-		Entry("a primary key that is missing", strings.Replace(fixedKeyset, `"primaryKeyId":16909060`, `"primaryKeyId":1`, 1), "does not hold a cleartext tink keyset in JSON"),
+		Entry("a disabled primary key", strings.Replace(fixedKeyset, "ENABLED", "DISABLED", 1), "does not hold a cleartext tink keyset in JSON"),
+		Entry("a missing primary key", strings.Replace(fixedKeyset, `"primaryKeyId":16909060`, `"primaryKeyId":1`, 1), "does not hold a cleartext tink keyset in JSON"),
 		Entry("another type of key", otherType, "holds a key that is not AES256-SIV"),
 	)
 
-	It("says when the file is missing", func() {
+	It("reports a missing file", func() {
 		path := filepath.Join(directory(), "secret.key")
 		_, err := seal.Open(path)
 		Expect(err).To(MatchError("the key file " + path + " does not exist (bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else)"))
 		Expect(namesIn(filepath.Dir(path))).To(BeEmpty())
 	})
 
-	It("says when the file cannot be read", func() {
+	It("reports an unreadable file", func() {
 		path := filepath.Join(keyFile(""), "below-a-file")
 		_, err := seal.Open(path)
 		Expect(err).To(MatchError(HavePrefix("the key file " + path + " cannot be read (the user that runs the program needs to read it): ")))
@@ -204,7 +204,7 @@ var _ = Describe("rotation", func() {
 		Expect(namesIn(filepath.Dir(path))).To(Equal([]string{"secret.key"}))
 	})
 
-	It("is noticed by a keyring that was opened before", func() {
+	It("is noticed by a keyring that was opened earlier", func() {
 		path := keyFile(fixedKeyset)
 		opens, seals := open(path), open(path)
 		Expect(seal.Rotate(path)).To(Succeed())
@@ -213,7 +213,7 @@ var _ = Describe("rotation", func() {
 		Expect(sealed(seals, "hunter2", "secret/shop/value")).To(Equal(text))
 	})
 
-	It("loses nothing that was sealed with the new key when the old ones go", func() {
+	It("loses nothing that was sealed with the new key when the old keys are removed", func() {
 		path := keyFile(fixedKeyset)
 		before := open(path)
 		Expect(seal.Rotate(path)).To(Succeed())
@@ -229,7 +229,7 @@ var _ = Describe("rotation", func() {
 		Expect(sealed(open(path), "hunter2", "secret/shop/value")).To(Equal(text))
 	})
 
-	It("is not undone by another at the same time", func() {
+	It("is not undone by a simultaneous one", func() {
 		_, path := newKeyring()
 		var all sync.WaitGroup
 		for range 32 {
@@ -242,7 +242,7 @@ var _ = Describe("rotation", func() {
 		Expect(seal.RemoveOld(path, primary(path))).To(Equal(32))
 	})
 
-	It("works on the keys of other tink programs, of which some have no prefix and some are switched off", func() {
+	It("works with the keys of other Tink programs, some without a prefix and some disabled", func() {
 		raw := strings.Replace(fixedKeyset, `"TINK"`, `"RAW"`, 1)
 		off := strings.TrimSuffix(strings.SplitN(fixedKeyset, `"key":[`, 2)[1], "]}")
 		off = strings.NewReplacer("ENABLED", "DISABLED", "16909060", "5").Replace(off)
@@ -277,7 +277,7 @@ var _ = Describe("rotation", func() {
 		Expect(sealed(open(path), "hunter2", "secret/shop/value")).NotTo(Equal(fixedSealed))
 	})
 
-	It("takes the key that was added before, which until then only opens", func() {
+	It("uses the key that was added before, which only opens until then", func() {
 		path := keyFile(fixedKeyset)
 		Expect(seal.Add(path)).To(Succeed())
 		Expect(sealed(open(path), "hunter2", "secret/shop/value")).To(Equal(fixedSealed))
@@ -289,12 +289,12 @@ var _ = Describe("rotation", func() {
 		Expect(unsealed(elsewhere, text, "secret/shop/value")).To(Equal("hunter2"))
 		Expect(seal.RemoveOld(path, primary(path))).To(Equal(1))
 		Expect(sealed(open(path), "hunter2", "secret/shop/value")).To(Equal(text))
-		By("and after that a new one")
+		By("and a new key after that")
 		Expect(seal.Rotate(path)).To(Succeed())
 		Expect(sealed(open(path), "hunter2", "secret/shop/value")).NotTo(Equal(text))
 	})
 
-	It("removes no key when another rotation came in between", func() {
+	It("removes no key if another rotation happened in between", func() {
 		path := keyFile(fixedKeyset)
 		Expect(seal.Rotate(path)).To(Succeed())
 		mine := primary(path)
@@ -310,7 +310,7 @@ var _ = Describe("rotation", func() {
 		Expect(unsealed(open(path), text, "secret/shop/value")).To(Equal("hunter2"))
 	})
 
-	It("lets a program open what it holds in memory after the old keys are gone", func() {
+	It("lets a program open with the keys in its memory after the old keys are removed", func() {
 		path := keyFile(fixedKeyset)
 		running := open(path)
 		for range 3 {
@@ -326,7 +326,7 @@ var _ = Describe("rotation", func() {
 		Expect(model.IsKind(err, model.Invalid)).To(BeTrue())
 	})
 
-	It("changes nothing when the file cannot be used", func() {
+	It("changes nothing if the file cannot be used", func() {
 		broken := keyFile("hunter2")
 		missing := filepath.Join(directory(), "secret.key")
 		for path, line := range map[string]string{

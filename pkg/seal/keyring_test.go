@@ -18,13 +18,13 @@ import (
 const fixedSealed = "sealed:v1:AQECAwQct5gBPMFm940uynRzyxWlYeSPEcmA7Q"
 
 var _ = Describe("sealing", func() {
-	It("makes a text whose form never changes", func() {
+	It("produces a text whose format never changes", func() {
 		k := open(keyFile(fixedKeyset))
 		Expect(sealed(k, "hunter2", "secret/shop/value")).To(Equal(fixedSealed))
 		Expect(unsealed(k, fixedSealed, "secret/shop/value")).To(Equal("hunter2"))
 	})
 
-	DescribeTable("gives back", func(plain string) {
+	DescribeTable("returns", func(plain string) {
 		k, _ := newKeyring()
 		text := sealed(k, plain, "secret/shop/value")
 		Expect(text).To(MatchRegexp(`^sealed:v1:[A-Za-z0-9_-]+$`))
@@ -36,7 +36,7 @@ var _ = Describe("sealing", func() {
 		Entry("a megabyte", strings.Repeat("x", 1<<20)),
 	)
 
-	It("makes the same text of the same, and another of anything else", func() {
+	It("produces the same text for the same input, and another one for anything else", func() {
 		k, path := newKeyring()
 		text := sealed(k, "hunter2", "secret/shop/value")
 		Expect(sealed(k, "hunter2", "secret/shop/value")).To(Equal(text))
@@ -45,7 +45,7 @@ var _ = Describe("sealing", func() {
 		Expect(sealed(k, "hunter2", "secret/blog/value")).NotTo(Equal(text))
 	})
 
-	It("holds its keys back when it is printed", func() {
+	It("does not print its keys", func() {
 		k := open(keyFile(fixedKeyset))
 		for _, format := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
 			text := fmt.Sprintf(format, k)
@@ -68,7 +68,7 @@ var _ = Describe("a sealed text", func() {
 	}
 	const noSealedText = "the text is not a sealed text (a sealed text is sealed:v1: and base64url without padding, as it was read)"
 
-	It("does not open in another place", func() {
+	It("does not open for another object", func() {
 		path := keyFile(fixedKeyset)
 		expectRefused(open(path), fixedSealed, "secret/blog/value", closed(path))
 		expectRefused(open(path), fixedSealed, "", closed(path))
@@ -79,7 +79,7 @@ var _ = Describe("a sealed text", func() {
 		expectRefused(k, fixedSealed, "secret/shop/value", closed(path))
 	})
 
-	It("does not open when any character was changed", func() {
+	It("does not open if any character was changed", func() {
 		path := keyFile(fixedKeyset)
 		k := open(path)
 		for i := len("sealed:v1:"); i < len(fixedSealed); i++ {
@@ -101,21 +101,21 @@ var _ = Describe("a sealed text", func() {
 		Entry("of another version", "sealed:v2:AQECAwQct5gBPMFm940uynRzyxWlYeSPEcmA7Q"),
 		Entry("with padding", "sealed:v1:AQECAwQct5gBPMFm940uynRzyxWlYeSPEcmA7Q=="),
 		Entry("with a line feed, which decodes to the same", "sealed:v1:AQECAwQct5gBPMFm940uynRzyxWlYeSPEcmA7Q\n"),
-		Entry("with other idle bits, which decodes to the same", "sealed:v1:AQECAwQct5gBPMFm940uynRzyxWlYeSPEcmA7R"),
+		Entry("with other unused bits, which decodes to the same", "sealed:v1:AQECAwQct5gBPMFm940uynRzyxWlYeSPEcmA7R"),
 	)
 
-	DescribeTable("does not open when it is cut", func(text string) {
+	DescribeTable("does not open if it is truncated", func(text string) {
 		path := keyFile(fixedKeyset)
 		expectRefused(open(path), text, "secret/shop/value", closed(path))
 	},
 		Entry("to the prefix", "sealed:v1:"),
-		Entry("to the key's number", "sealed:v1:AQECAwQ"),
+		Entry("to the key's ID", "sealed:v1:AQECAwQ"),
 		Entry("in the middle", "sealed:v1:AQECAwQct5gBPMFm940uynRz"),
 	)
 })
 
-var _ = Describe("a key file that goes away", func() {
-	It("stops sealing, while what is sealed opens", func() {
+var _ = Describe("a missing key file", func() {
+	It("stops sealing, while sealed texts still open", func() {
 		path := keyFile(fixedKeyset)
 		k := open(path)
 		Expect(os.Remove(path)).To(Succeed())

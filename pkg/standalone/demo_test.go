@@ -93,7 +93,7 @@ var _ = Describe("Demo", func() {
 		}).Should(Succeed())
 	})
 
-	It("configures a service, shows how, and what it suggests works", func() {
+	It("configures a service, shows how, and its suggestions work", func() {
 		out, stop := demo()
 		Eventually(out).Should(gbytes.Say("Ctrl-C ends the gateway"))
 		text := string(out.Contents())
@@ -128,7 +128,7 @@ var _ = Describe("Demo", func() {
 		Eventually(func() string { return shell(suggested[4]) }).Should(And(
 			ContainSubstring(`"host": "hello.local"`), ContainSubstring(`"path": "/greeting"`)))
 
-		By("running it again on what is stored")
+		By("running it again with the stored configuration")
 		stop()
 		out, stop = demo()
 		Eventually(out).Should(gbytes.Say("holds a configuration already: the demo adds nothing"))
@@ -153,7 +153,7 @@ var _ = Describe("Demo", func() {
 		Expect(lines[6]).To(Equal("curl -sS " + gateway + "/"))
 	})
 
-	It("leaves a foreign configuration alone", func() {
+	It("leaves another configuration alone", func() {
 		shell("curl -d Name=other " + api + "/proxy")
 		out, stop := demo()
 		Eventually(out).Should(gbytes.Say("holds a configuration already"))

@@ -145,7 +145,7 @@ var _ = Describe("Supervisor", func() {
 		})
 	})
 
-	It("runs Envoy, passes its access log on and stops it", func() {
+	It("runs Envoy, passes on its access log and stops it", func() {
 		s := run(nil)
 		Eventually(s.Ready()).Should(BeClosed())
 		Expect(s.get("/a")).To(Equal("200 hello close=false"))
@@ -159,7 +159,7 @@ var _ = Describe("Supervisor", func() {
 		Expect(syscall.Kill(pid, 0)).To(MatchError(syscall.ESRCH))
 	})
 
-	It("starts Envoy again when it is killed", func() {
+	It("restarts Envoy when it is killed", func() {
 		s := run(nil)
 		Eventually(s.Ready()).Should(BeClosed())
 		first := s.pid()
@@ -211,7 +211,7 @@ var _ = Describe("Supervisor", func() {
 			Expect(s.log).NotTo(gbytes.Say("requests running"))
 		})
 
-		It("answers what comes on a connection that is kept, and has it closed then", func() {
+		It("answers requests on a kept connection, and then has it closed", func() {
 			kept, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", s.port))
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(kept.Close)
@@ -241,7 +241,7 @@ var _ = Describe("Supervisor", func() {
 			Expect(time.Since(idle)).To(BeNumerically(">=", 400*time.Millisecond), "the other connection could have had a request on its way")
 		})
 
-		It("waits no longer than it may", func() {
+		It("waits no longer than the drain time", func() {
 			DeferCleanup(func() { close(release) })
 			began := time.Now()
 			s.stop()
@@ -252,8 +252,8 @@ var _ = Describe("Supervisor", func() {
 		})
 	})
 
-	Describe("that cannot start Envoy", func() {
-		It("says which port is taken and which flag sets it", func() {
+	Describe("when Envoy cannot start", func() {
+		It("reports which port is taken and which flag sets it", func() {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(l.Close)
@@ -264,7 +264,7 @@ var _ = Describe("Supervisor", func() {
 				"envoy cannot listen on " + l.Addr().String() + ": address already in use: stop what uses it, or choose another address with --http-port")))
 		})
 
-		It("shows Envoy's last words when it exits each time", func() {
+		It("shows Envoy's last lines when it exits each time", func() {
 			s := run(func(o *standalone.EnvoyOptions) {
 				o.Bootstrap = bootstrap("/not/there/admin.sock", freePort(), "127.0.0.1:1")
 			})
@@ -292,7 +292,7 @@ var _ = Describe("Supervisor", func() {
 		)
 	})
 
-	It("warns of another version", func() {
+	It("warns about another version", func() {
 		s := run(func(o *standalone.EnvoyOptions) {
 			o.Path = fakeEnvoy("echo envoy  version: 0123/1.20.1/Clean/RELEASE/BoringSSL; [ $1 = --version ] || exec sleep 600")
 		})
@@ -340,7 +340,7 @@ func TestParent(*testing.T) {
 	_ = e.Run(context.Background())
 }
 
-var _ = Describe("An Envoy whose program is killed", func() {
+var _ = Describe("An Envoy whose parent is killed", func() {
 	It("dies too", func() {
 		out := gbytes.NewBuffer()
 		parent := exec.Command(os.Args[0], "-test.run=^TestParent$", "-test.timeout=60s")
@@ -371,13 +371,13 @@ func state(pid int) string {
 }
 
 var _ = Describe("FindEnvoy", func() {
-	It("takes the path that is given", func() {
+	It("uses the configured path", func() {
 		Expect(standalone.FindEnvoy(program)).To(Equal(program))
 		_, err := standalone.FindEnvoy("/not/there")
 		Expect(err).To(MatchError("there is no Envoy at /not/there: run `make envoy` or give another path with --envoy"))
 	})
 
-	It("looks in PATH, and says where it looked", func() {
+	It("looks in PATH, and reports where it looked", func() {
 		fake := fakeEnvoy("exit")
 		GinkgoT().Setenv("PATH", filepath.Dir(fake))
 		Expect(standalone.FindEnvoy("")).To(Equal(fake))

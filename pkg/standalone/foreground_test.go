@@ -30,7 +30,7 @@ var _ = Describe("An Envoy in the foreground", func() {
 		return code, log
 	}
 
-	DescribeTable("gives its exit code",
+	DescribeTable("returns its exit code",
 		func(script string, want int) {
 			code, _ := run(context.Background(), script, standalone.Foreground{})
 			Expect(code).To(Equal(want))
@@ -40,7 +40,7 @@ var _ = Describe("An Envoy in the foreground", func() {
 		Entry("of a signal", "kill -9 $$", 137),
 	)
 
-	It("gets its arguments, its environment and its files, and nothing else", func() {
+	It("receives its arguments, its environment and its files, and nothing else", func() {
 		out := filepath.Join(GinkgoT().TempDir(), "out")
 		file, err := os.Create(filepath.Join(GinkgoT().TempDir(), "in"))
 		Expect(err).NotTo(HaveOccurred())
@@ -53,7 +53,7 @@ var _ = Describe("An Envoy in the foreground", func() {
 		Expect(os.ReadFile(out)).To(Equal([]byte("-c /dev/fd/3\nb\n\nthe file\n")))
 	})
 
-	It("gets SIGUSR1, and SIGTERM at the end", func() {
+	It("receives SIGUSR1, and SIGTERM at the end", func() {
 		dir := GinkgoT().TempDir()
 		at := func(name string) func() error {
 			return func() error { _, err := os.Stat(filepath.Join(dir, name)); return err }
@@ -73,7 +73,7 @@ var _ = Describe("An Envoy in the foreground", func() {
 		Eventually(ended).Should(Receive(Equal(5)))
 	})
 
-	It("is missed", func() {
+	It("must exist", func() {
 		_, err := standalone.RunForeground(context.Background(), standalone.EnvoyOptions{Path: "/not/there"}, standalone.Foreground{})
 		Expect(err).To(MatchError(os.ErrNotExist))
 	})

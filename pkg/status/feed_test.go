@@ -24,7 +24,7 @@ var _ = BeforeEach(func() {
 })
 
 var _ = Describe("A feed", func() {
-	It("wakes who waits for the next event", func() {
+	It("wakes readers that wait for the next event", func() {
 		registry := status.NewRegistry()
 		feed := registry.Feed()
 		events, more := feed.After(feed.Now(), 10)
@@ -34,7 +34,7 @@ var _ = Describe("A feed", func() {
 		Expect(more).To(BeClosed())
 	})
 
-	It("gives every reader what was published, in order, each at its own pace", func() {
+	It("gives every reader what was published, in order, at its own pace", func() {
 		const writers, each, readers = 4, 500, 8 // fewer than the feed keeps
 		registry := status.NewRegistry()
 		feed := registry.Feed()
@@ -87,7 +87,7 @@ var _ = Describe("A feed", func() {
 		Expect(more).To(BeNil())
 	})
 
-	DescribeTable("takes no cursor that is not its own", func(text func(own string) string) {
+	DescribeTable("refuses a cursor that is not its own", func(text func(own string) string) {
 		registry := status.NewRegistry()
 		registry.RecordChange(status.Event{})
 		feed := registry.Feed()
@@ -95,12 +95,12 @@ var _ = Describe("A feed", func() {
 		Expect(events).To(ConsistOf(HaveField("Event", "reset")))
 		Expect(more).To(BeNil())
 	},
-		Entry("of another process", func(own string) string { return "x" + own }),
+		Entry("of a future event", func(own string) string { return "x" + own }),
 		Entry("of an event that is yet to come", func(own string) string { return own + "0" }),
-		Entry("that is none", func(string) string { return "" }),
+		Entry("that is empty", func(string) string { return "" }),
 	)
 
-	It("tells once that an Envoy has a revision, and nothing when it falls behind", func() {
+	It("reports once that an Envoy has a revision, and nothing when it falls behind", func() {
 		registry := status.NewRegistry()
 		registry.Connect(status.Envoy{ID: 1, Proxy: "gw"})
 		for _, revision := range []int64{3, 3, 2, 0} {
@@ -109,13 +109,13 @@ var _ = Describe("A feed", func() {
 		Expect(registry.Feed().Counts().Events["applied"]).To(Equal(int64(1)))
 	})
 
-	It("keeps its cursor in a text", func() {
+	It("encodes its cursor as text", func() {
 		feed := status.NewRegistry().Feed()
 		Expect(status.ParseCursor(feed.Now().String())).To(Equal(feed.Now()))
 		Expect(status.ParseCursor("x")).To(Equal(status.Cursor{}))
 	})
 
-	It("takes a publish of what changed no proxy", func() {
+	It("accepts a publication that changed no proxy", func() {
 		registry := status.NewRegistry()
 		start := registry.Feed().Now()
 		registry.RecordPublish(7, 0, nil, 2*time.Second)

@@ -21,13 +21,13 @@ var _ = DescribeTable("Nearest", func(name, want string, wantNear bool) {
 	Expect(near).To(Equal(wantNear))
 },
 	Entry("a swap", "Upstream_prot", "Upstream_port", true),
-	Entry("another case", "upstream_PORT", "Upstream_port", true),
+	Entry("another letter case", "upstream_PORT", "Upstream_port", true),
 	Entry("nothing alike", "zzzzzz", "fqdn", false),
 	Entry("empty", "", "fqdn", false),
 	Entry("very long", strings.Repeat("Upstream_port", 100), "Upstream_port", false),
 )
 
-var _ = It("has nothing to suggest where nothing is known", func() {
+var _ = It("has no suggestion if nothing is known", func() {
 	best, near := suggest.Nearest("a", nil)
 	Expect(best).To(BeEmpty())
 	Expect(near).To(BeFalse())

@@ -29,7 +29,7 @@ func site(handler http.HandlerFunc) (*testkit.Browser, func(host string) string)
 }
 
 var _ = Describe("A browser", func() {
-	DescribeTable("sends a cookie where it belongs", func(ctx SpecContext, set, method, target, initiator, want string) {
+	DescribeTable("sends a cookie only where it belongs", func(ctx SpecContext, set, method, target, initiator, want string) {
 		var got string
 		b, at := site(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/set/it" {
@@ -44,23 +44,23 @@ var _ = Describe("A browser", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(got).To(Equal(want))
 	},
-		Entry("the host that set it", "c=1; Path=/", "GET", "a.test/", "", "c=1", SpecTimeout(time.Minute)),
-		Entry("no other host", "c=1; Path=/", "GET", "b.test/", "", "", SpecTimeout(time.Minute)),
-		Entry("no host below it", "c=1; Path=/", "GET", "x.a.test/", "", "", SpecTimeout(time.Minute)),
-		Entry("hosts of its domain", "c=1; Path=/; Domain=a.test", "GET", "x.a.test/", "", "c=1", SpecTimeout(time.Minute)),
-		Entry("no foreign domain", "c=1; Path=/; Domain=b.test", "GET", "b.test/", "", "", SpecTimeout(time.Minute)),
-		Entry("its path", "c=1; Path=/callback", "GET", "a.test/callback", "", "c=1", SpecTimeout(time.Minute)),
+		Entry("to the host that set it", "c=1; Path=/", "GET", "a.test/", "", "c=1", SpecTimeout(time.Minute)),
+		Entry("to no other host", "c=1; Path=/", "GET", "b.test/", "", "", SpecTimeout(time.Minute)),
+		Entry("to no host below it", "c=1; Path=/", "GET", "x.a.test/", "", "", SpecTimeout(time.Minute)),
+		Entry("to hosts of its domain", "c=1; Path=/; Domain=a.test", "GET", "x.a.test/", "", "c=1", SpecTimeout(time.Minute)),
+		Entry("to no foreign domain", "c=1; Path=/; Domain=b.test", "GET", "b.test/", "", "", SpecTimeout(time.Minute)),
+		Entry("on its path", "c=1; Path=/callback", "GET", "a.test/callback", "", "c=1", SpecTimeout(time.Minute)),
 		Entry("below its path", "c=1; Path=/callback", "GET", "a.test/callback/x", "", "c=1", SpecTimeout(time.Minute)),
-		Entry("no other path", "c=1; Path=/callback", "GET", "a.test/callbacks", "", "", SpecTimeout(time.Minute)),
-		Entry("the directory, without a path", "c=1", "GET", "a.test/set", "", "c=1", SpecTimeout(time.Minute)),
-		Entry("not once it has ended", "c=1; Path=/; Max-Age=0", "GET", "a.test/", "", "", SpecTimeout(time.Minute)),
-		Entry("not once it has expired", "c=1; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "GET", "a.test/", "", "", SpecTimeout(time.Minute)),
-		Entry("Secure is not kept from plain HTTP", "c=1; Path=/; Secure", "GET", "a.test/", "", "", SpecTimeout(time.Minute)),
-		Entry("4097 bytes are not kept", "c="+strings.Repeat("x", 4096)+"; Path=/", "GET", "a.test/", "", "", SpecTimeout(time.Minute)),
-		Entry("Lax from another site", "c=1; Path=/; SameSite=Lax", "GET", "a.test/", "idp.example", "c=1", SpecTimeout(time.Minute)),
-		Entry("Lax, a form of another site", "c=1; Path=/; SameSite=Lax", "POST", "a.test/", "idp.example", "", SpecTimeout(time.Minute)),
-		Entry("Strict from another site", "c=1; Path=/; SameSite=Strict", "GET", "a.test/", "idp.example", "", SpecTimeout(time.Minute)),
-		Entry("Strict from a host of the site", "c=1; Path=/; SameSite=Strict", "POST", "a.test/", "x.a.test", "c=1", SpecTimeout(time.Minute)),
+		Entry("on no other path", "c=1; Path=/callback", "GET", "a.test/callbacks", "", "", SpecTimeout(time.Minute)),
+		Entry("in the directory, without a path", "c=1", "GET", "a.test/set", "", "c=1", SpecTimeout(time.Minute)),
+		Entry("not after Max-Age", "c=1; Path=/; Max-Age=0", "GET", "a.test/", "", "", SpecTimeout(time.Minute)),
+		Entry("not after Expires", "c=1; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "GET", "a.test/", "", "", SpecTimeout(time.Minute)),
+		Entry("not if plain HTTP set it as Secure", "c=1; Path=/; Secure", "GET", "a.test/", "", "", SpecTimeout(time.Minute)),
+		Entry("not if it has 4097 bytes", "c="+strings.Repeat("x", 4096)+"; Path=/", "GET", "a.test/", "", "", SpecTimeout(time.Minute)),
+		Entry("if it is Lax, from another site", "c=1; Path=/; SameSite=Lax", "GET", "a.test/", "idp.example", "c=1", SpecTimeout(time.Minute)),
+		Entry("not if it is Lax, for a form of another site", "c=1; Path=/; SameSite=Lax", "POST", "a.test/", "idp.example", "", SpecTimeout(time.Minute)),
+		Entry("not if it is Strict, from another site", "c=1; Path=/; SameSite=Strict", "GET", "a.test/", "idp.example", "", SpecTimeout(time.Minute)),
+		Entry("if it is Strict, from a host of the site", "c=1; Path=/; SameSite=Strict", "POST", "a.test/", "x.a.test", "c=1", SpecTimeout(time.Minute)),
 	)
 
 	It("replaces and removes cookies, and fills in a form", func(ctx SpecContext) {

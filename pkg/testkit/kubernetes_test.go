@@ -12,7 +12,7 @@ import (
 )
 
 var _ = Describe("A Kubernetes API", func() {
-	It("keeps its data and its address when it goes away and comes back, and lets each user do what the rules say", func(ctx context.Context) {
+	It("keeps its data and its address across an outage, and lets each user do what the rules allow", func(ctx context.Context) {
 		k, err := testkit.StartKubernetes(ctx, GinkgoT().TempDir(), testkit.KubernetesOptions{Audit: true})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() error { return k.End() })
@@ -25,7 +25,7 @@ metadata: {name: key, namespace: shop}
 stringData: {text: hello}
 `)).To(Equal("secret/key created\n"))
 
-		By("rights")
+		By("permissions")
 		get := testkit.KubernetesRule{Resources: []string{"secrets"}, Verbs: []string{"get"}}
 		list := testkit.KubernetesRule{Namespace: "shop", Resources: []string{"secrets"}, Verbs: []string{"list"}}
 		user, err := k.User(ctx, "reader", get)

@@ -140,7 +140,7 @@ var _ = Describe("npm's oidc-provider", func() {
 		page, err = b.Open(ctx, r.begin(p.Issuer+"/auth"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(page.Body).To(ContainSubstring(`name="password"`))
-		By("and refuses a wrong password")
+		By("refusing a wrong password")
 		_, err = b.LogIn(ctx, page, "anna", "wrong")
 		Expect(err).To(MatchError(ContainSubstring("Wrong name or password")))
 	}, SpecTimeout(time.Minute))
@@ -174,7 +174,7 @@ var _ = Describe("npm's oidc-provider", func() {
 		Expect(keys.Body).NotTo(Or(ContainSubstring(kid), ContainSubstring(other)))
 	}, SpecTimeout(time.Minute))
 
-	It("fails where it is told to, and tells what it was asked", func(ctx SpecContext) {
+	It("fails on request, and reports the requests that it received", func(ctx SpecContext) {
 		b := browser()
 		Expect(p.Change(ctx, testkit.OIDCSettings{Faults: map[string]testkit.OIDCFault{"/jwks": {Status: 500, Body: "broken"}}})).To(Succeed())
 		v, err := b.Open(ctx, p.Issuer+"/jwks")

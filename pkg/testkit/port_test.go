@@ -12,7 +12,7 @@ import (
 )
 
 var _ = Describe("A free port", func() {
-	It("is given to one caller only, and taken as long as the process lives", func() {
+	It("is given to one caller only, and reserved as long as the process lives", func() {
 		seen := map[int]bool{}
 		for range 300 {
 			port, err := testkit.FreePort()

@@ -26,7 +26,7 @@ import (
 )
 
 var _ = Describe("Redis", func() {
-	It("is killed and comes back empty, is frozen and goes on", func(ctx SpecContext) {
+	It("is killed and comes back empty, is frozen and continues", func(ctx SpecContext) {
 		r, err := testkit.StartRedis(ctx, GinkgoT().TempDir())
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(r.Kill()).To(Succeed()) })
@@ -85,7 +85,7 @@ var _ = Describe("The rate-limit engine", func() {
 		return r
 	}
 
-	It("counts to the limit that the control plane gives it, and again after Redis lost its counters", func(ctx SpecContext) {
+	It("counts to the limit from the control plane, and again after Redis lost its counters", func(ctx SpecContext) {
 		plane.serve("v1", domain("shop", rate("remote_address", 5)))
 		r := start(ctx)
 		call := dialRatelimit(r.Addr)
@@ -108,7 +108,7 @@ var _ = Describe("The rate-limit engine", func() {
 		}).Should(Equal(ratelimitv3.RateLimitResponse_OK))
 	}, SpecTimeout(time.Minute))
 
-	It("refuses what it cannot read as a whole, says why, and keeps what it had", func(ctx SpecContext) {
+	It("refuses an invalid configuration as a whole, reports why, and keeps the old one", func(ctx SpecContext) {
 		good := domain("shop", rate("k", 1))
 		plane.serve("v1", good)
 		r := start(ctx)
@@ -129,7 +129,7 @@ var _ = Describe("The rate-limit engine", func() {
 		Eventually(get).WithArguments(r.Debug, "/rlconfig").Should(ContainSubstring("requests_per_unit=2"))
 	}, SpecTimeout(time.Minute))
 
-	It("is ready with no limits at all, and takes more than 4 MiB of them", func(ctx SpecContext) {
+	It("is ready without any limits, and accepts more than 4 MiB of them", func(ctx SpecContext) {
 		plane.serve("v1")
 		r := start(ctx)
 		Expect(dialRatelimit(r.Addr)(ctx, "shop", "k", "a")).To(Equal(ratelimitv3.RateLimitResponse_OK))
@@ -142,7 +142,7 @@ var _ = Describe("The rate-limit engine", func() {
 		Eventually(get).WithArguments(r.Debug, "/rlconfig").Should(ContainSubstring("shop.last: unit=DAY"))
 	}, SpecTimeout(time.Minute))
 
-	It("ends when Redis is not there at its start, and comes back at the same addresses", func(ctx SpecContext) {
+	It("exits if Redis is missing at its start, and comes back at the same addresses", func(ctx SpecContext) {
 		plane.serve("v1", domain("shop", rate("k", 5)))
 		Expect(store.Kill()).To(Succeed())
 		r, err := testkit.SpawnRatelimit(testkit.RatelimitOptions{XDSAddr: plane.addr, RedisAddr: store.Addr})
@@ -157,7 +157,7 @@ var _ = Describe("The rate-limit engine", func() {
 		Expect(dialRatelimit(r.Addr)(ctx, "shop", "k", "a")).To(Equal(ratelimitv3.RateLimitResponse_OK))
 	}, SpecTimeout(time.Minute))
 
-	It("is of the version whose loader checks what it gets", func() {
+	It("has the version whose loader the checks use", func() {
 		version := regexp.MustCompile(`(?m)^\s*github\.com/envoyproxy/ratelimit (\S+)`)
 		find := func(file string) string {
 			GinkgoHelper()

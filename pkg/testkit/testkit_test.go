@@ -96,7 +96,7 @@ var _ = Describe("Traffic", func() {
 var _ = Describe("XDSClient", func() {
 	const clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 
-	It("takes what it acknowledges, and not what it refuses", func() {
+	It("keeps what it acknowledges, and not what it refuses", func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		DeferCleanup(cancel)
 		g, err := testkit.StartGatehouse(ctx, nil, "serve", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0")

@@ -72,7 +72,7 @@ var _ = Describe("Run", func() {
 		Expect(os.Rename(filepath.Join(w.path, ".new"), filepath.Join(w.path, name))).To(Succeed())
 	}
 
-	It("hears of files that come, change and move", func() {
+	It("notices files that are created, changed and moved", func() {
 		w := running()
 		has(w, "shop", w.putPair("shop"))
 		has(w, "shop", w.putPair("shop"))
@@ -80,12 +80,12 @@ var _ = Describe("Run", func() {
 		move(w, "shop.crt", pair.Cert)
 		move(w, "shop.key", pair.Key)
 		has(w, "shop", pair)
-		By("also of what others write")
+		By("also what others write")
 		w.write(func(tx store.Writer) error { return store.Delete(tx, model.SecretKey("shop")) })
 		has(w, "shop", pair)
 	})
 
-	It("hears of directories that come, and of links that are swapped", func() {
+	It("notices new directories, and links that are swapped", func() {
 		w := running()
 		pair := w.issue("shop.test")
 		w.put("shop/..1/tls.crt", pair.Cert)
@@ -100,7 +100,7 @@ var _ = Describe("Run", func() {
 		w.link("..2", "shop/..data")
 		Expect(os.RemoveAll(filepath.Join(w.path, "shop/..1"))).To(Succeed())
 		has(w, "shop", pair)
-		By("of a directory that is another one now")
+		By("a directory that was replaced")
 		Expect(os.Rename(filepath.Join(w.path, "shop"), filepath.Join(w.path, ".old"))).To(Succeed())
 		for range 2 {
 			pair = w.issue("shop.test")
@@ -108,7 +108,7 @@ var _ = Describe("Run", func() {
 			w.put("shop/tls.key", pair.Key)
 			has(w, "shop", pair)
 		}
-		By("of what a link leads to")
+		By("the target of a link")
 		pair = w.issue("far.test")
 		away := GinkgoT().TempDir()
 		for range 2 {
@@ -123,13 +123,13 @@ var _ = Describe("Run", func() {
 		}
 	})
 
-	It("reads again where nothing is heard", func() {
+	It("reads again if it gets no notifications", func() {
 		w := running(func(o *tlsdir.Options) { o.Blind, o.Every = true, 10*time.Millisecond })
 		has(w, "shop", w.putPair("shop"))
 		has(w, "shop", w.putPair("shop"))
 	})
 
-	It("says that it is wrong, and that it is right", func() {
+	It("reports a fault, and its end", func() {
 		w := running()
 		pair := w.putPair("shop")
 		has(w, "shop", pair)

@@ -19,7 +19,7 @@ import (
 )
 
 var _ = Describe("A directory", func() {
-	It("must be there", func() {
+	It("must exist", func() {
 		_, err := tlsdir.New(tlsdir.Options{Path: "/nonexistent/certs"})
 		Expect(err).To(MatchError("reading --tls-dir /nonexistent/certs: no such file or directory: it must be a directory that the user that runs the program can read"))
 		file := filepath.Join(GinkgoT().TempDir(), "file")
@@ -28,7 +28,7 @@ var _ = Describe("A directory", func() {
 		Expect(err).To(MatchError(ContainSubstring("not a directory")))
 	})
 
-	DescribeTable("makes secrets of pairs as they are left by", func(lay func(w *world, p testkit.Pair)) {
+	DescribeTable("creates secrets from pairs in the layout of", func(lay func(w *world, p testkit.Pair)) {
 		w := newWorld()
 		pair := w.issue("shop.test")
 		lay(w, pair)
@@ -43,8 +43,8 @@ var _ = Describe("A directory", func() {
 		w.look()
 		Expect(w.revisions()).To(HaveLen(1))
 	},
-		Entry("hand", func(w *world, p testkit.Pair) { w.put("shop.crt", p.Cert); w.put("shop.key", p.Key) }),
-		Entry("hand, as .pem", func(w *world, p testkit.Pair) { w.put("shop.pem", p.Cert); w.put("shop.key", p.Key) }),
+		Entry("manual files", func(w *world, p testkit.Pair) { w.put("shop.crt", p.Cert); w.put("shop.key", p.Key) }),
+		Entry("manual files, as .pem", func(w *world, p testkit.Pair) { w.put("shop.pem", p.Cert); w.put("shop.key", p.Key) }),
 		Entry("certbot", func(w *world, p testkit.Pair) {
 			w.put("archive/shop/fullchain1.pem", p.Cert)
 			w.put("archive/shop/privkey1.pem", p.Key)
@@ -69,7 +69,7 @@ var _ = Describe("A directory", func() {
 		}),
 	)
 
-	It("does not write again what is stored in other words", func() {
+	It("does not write the same certificates again in another form", func() {
 		w := newWorld()
 		pair := w.putPair("shop")
 		w.look()
@@ -77,14 +77,14 @@ var _ = Describe("A directory", func() {
 		w.look()
 		Expect(w.revisions()).To(HaveLen(1))
 		Expect(w.logged("certificate of a directory stored")).To(HaveLen(1))
-		By("but an authority more in the chain")
+		By("an additional authority in the chain is written")
 		w.put("shop.crt", pair.Cert+w.authority.PEM)
 		w.look()
 		Expect(w.revisions()).To(HaveLen(2))
 		Expect(w.secret("shop").Cert).To(Equal(pair.Cert + w.authority.PEM))
 	})
 
-	It("leaves tags and the host name as they are", func() {
+	It("keeps tags and the host name", func() {
 		w := newWorld()
 		w.putPair("shop")
 		w.look()
@@ -118,7 +118,7 @@ var _ = Describe("A directory", func() {
 		Expect(w.logged("WARN")).To(BeEmpty())
 	})
 
-	It("keeps the old pair while a file is half written, wherever it was cut", func() {
+	It("keeps the old pair while a file is incomplete, wherever it ends", func() {
 		w := newWorld()
 		old := w.putPair("shop")
 		w.look()
@@ -175,7 +175,7 @@ var _ = Describe("A directory", func() {
 		}
 	})
 
-	DescribeTable("says what is wrong, and keeps the old pair", func(breakIt func(w *world, path string), want string) {
+	DescribeTable("reports what is wrong, and keeps the old pair", func(breakIt func(w *world, path string), want string) {
 		w := newWorld()
 		old := w.putPair("shop")
 		w.look()
@@ -193,14 +193,14 @@ var _ = Describe("A directory", func() {
 		w.expectPair("shop", pair)
 		Expect(w.conditions()).To(BeEmpty())
 	},
-		Entry("of a half that is gone", func(*world, string) {}, "crt has no key beside it (shop.key, privkey.pem or tls.key)"),
-		Entry("of a large file", func(w *world, _ string) { w.put("shop.key", strings.Repeat("x", 1<<20+1)) }, "key has more than 1 MiB: it is no certificate or key"),
-		Entry("of a named pipe", func(_ *world, path string) { Expect(syscall.Mkfifo(path, 0o600)).To(Succeed()) }, "key is not a regular file"),
-		Entry("of other words", func(w *world, _ string) { w.put("shop.key", "secret\n") }, "key contains no PEM key (-----BEGIN PRIVATE KEY-----)"),
-		Entry("of a certificate in place of the key", func(w *world, _ string) { w.put("shop.key", w.authority.PEM) }, "key contains a PEM block \"CERTIFICATE\"; only a private key is allowed here; send certificates as Secret_cert"),
+		Entry("for a missing half", func(*world, string) {}, "crt has no key beside it (shop.key, privkey.pem or tls.key)"),
+		Entry("for a large file", func(w *world, _ string) { w.put("shop.key", strings.Repeat("x", 1<<20+1)) }, "key has more than 1 MiB: it is no certificate or key"),
+		Entry("for a named pipe", func(_ *world, path string) { Expect(syscall.Mkfifo(path, 0o600)).To(Succeed()) }, "key is not a regular file"),
+		Entry("for other text", func(w *world, _ string) { w.put("shop.key", "secret\n") }, "key contains no PEM key (-----BEGIN PRIVATE KEY-----)"),
+		Entry("for a certificate instead of the key", func(w *world, _ string) { w.put("shop.key", w.authority.PEM) }, "key contains a PEM block \"CERTIFICATE\"; only a private key is allowed here; send certificates as Secret_cert"),
 	)
 
-	It("says what cannot be read, or have a name", func() {
+	It("reports what cannot be read, or is not a valid name", func() {
 		w := newWorld()
 		pair := w.issue("shop.test")
 		w.put("*.shop.crt", pair.Cert)
@@ -225,7 +225,7 @@ var _ = Describe("A directory", func() {
 		w.expectPair("shop", pair)
 	})
 
-	It("ignores what is no pair, with one line of the log", func() {
+	It("ignores what is not a pair, with one log line", func() {
 		w := newWorld()
 		w.put("README", "text")
 		w.put("notes/old.txt", "text")
@@ -244,7 +244,7 @@ var _ = Describe("A directory", func() {
 			ContainSubstring(`ca.crt reason="is no pair: `)))
 	})
 
-	It("lets a secret stay whose files are gone", func() {
+	It("keeps a secret whose files are deleted", func() {
 		w := newWorld()
 		pair := w.putPair("shop")
 		w.look()
@@ -256,13 +256,13 @@ var _ = Describe("A directory", func() {
 		w.expectPair("shop", pair)
 		Expect(w.conditions()).To(BeEmpty())
 		Expect(w.logged("files of a certificate are gone, the secret stays")).To(HaveLen(1))
-		By("and then belongs to who writes it")
+		By("which then belongs to its writers")
 		Expect(w.write(func(tx store.Writer) error { return store.Delete(tx, model.SecretKey("shop")) })).To(BeEmpty())
 		w.look()
 		Expect(w.secret("shop")).To(BeNil())
 	})
 
-	It("says nothing of what is there for a moment only", func() {
+	It("does not report what is only temporary", func() {
 		w := newWorld()
 		pair := w.putPair("shop")
 		w.look()
@@ -282,7 +282,7 @@ var _ = Describe("A directory", func() {
 		w.expectPair("shop", pair)
 	})
 
-	It("lets everything stay when it is away itself", func() {
+	It("keeps everything if it is missing itself", func() {
 		w := newWorld()
 		old := w.putPair("shop")
 		w.look()
@@ -304,7 +304,7 @@ var _ = Describe("What others write", func() {
 		}
 	}
 
-	It("is replaced by the files, and is told so", func() {
+	It("is replaced by the files, with a warning", func() {
 		w := newWorld()
 		pair := w.putPair("shop")
 		w.look()
@@ -319,7 +319,7 @@ var _ = Describe("What others write", func() {
 		w.expectPair("shop", pair)
 	})
 
-	It("is replaced at the start too", func() {
+	It("is also replaced at startup", func() {
 		w := newWorld()
 		Expect(w.write(put(w.issue("shop.test")))).To(BeEmpty())
 		pair := w.putPair("shop")
@@ -327,7 +327,7 @@ var _ = Describe("What others write", func() {
 		w.expectPair("shop", pair)
 	})
 
-	It("stays where it is no pair", func() {
+	It("is kept if it is not a pair", func() {
 		w := newWorld()
 		w.write(func(tx store.Writer) error {
 			return errors.Join(store.Create(tx, &model.Secret{Name: "shop", Value: "password"}), store.Create(tx, &model.Secret{Name: "ca", Cert: w.authority.PEM}))
@@ -346,7 +346,7 @@ var _ = Describe("What others write", func() {
 		Expect(w.conditions()).To(HaveLen(1))
 	})
 
-	It("is refused by the checks of the API, until they pass", func() {
+	It("is replaced only by a pair that the checks of the API accept", func() {
 		bad := true
 		tries := 0
 		w := newWorld(func(o *tlsdir.Options) {
@@ -377,7 +377,7 @@ var _ = Describe("What others write", func() {
 		Expect(w.logged("service api loses its host")).To(HaveLen(1))
 	})
 
-	It("does not stop it while the database is away", func() {
+	It("does not stop it while the database is unavailable", func() {
 		f := &failing{}
 		w := newWorld(func(o *tlsdir.Options) { f.Store, o.Store = o.Store, f })
 		w.write(func(tx store.Writer) error { return store.Create(tx, &model.Secret{Name: "text", Value: "password"}) })
@@ -401,7 +401,7 @@ var _ = Describe("What others write", func() {
 		Expect(w.conditions()).To(HaveLen(1))
 	})
 
-	It("is not fought over by several control planes", func() {
+	It("is not overwritten in turn by several control planes", func() {
 		older := newWorld()
 		first, second := older.issue("shop.test"), testkit.Pair{}
 		Eventually(func() bool { // times in certificates have seconds
@@ -420,7 +420,7 @@ var _ = Describe("What others write", func() {
 			w.look()
 		}
 		Expect(older.revisions()).To(HaveLen(1))
-		By("with a rotation that one of them sees later")
+		By("during a rotation that one of them sees later")
 		newer.put("shop.crt", second.Cert)
 		newer.put("shop.key", second.Key)
 		newer.look()
@@ -437,7 +437,7 @@ var _ = Describe("What others write", func() {
 		Expect(older.conditions()).To(Equal([]string{
 			"/secret/shop: DIR/shop.crt is older than the certificate that another control plane has stored from its --tls-dir, which stays: give both the same files"}))
 		Expect(newer.conditions()).To(BeEmpty())
-		By("and what somebody writes is replaced once")
+		By("what somebody writes is replaced once")
 		older.write(put(older.issue("shop.test")))
 		for range 3 {
 			for _, w := range []*world{&newer, older} {
@@ -454,7 +454,7 @@ var _ = Describe("What others write", func() {
 		older.look()
 		Expect(older.conditions()).To(BeEmpty())
 		Expect(older.revisions()).To(HaveLen(4))
-		By("and an older pair that is put back on purpose is taken")
+		By("an older pair that is restored on purpose is used")
 		for _, w := range both {
 			w.put("shop.crt", first.Cert)
 			w.put("shop.key", first.Key)
@@ -465,7 +465,7 @@ var _ = Describe("What others write", func() {
 })
 
 var _ = Describe("Keys", func() {
-	It("are in no line of the log and in no condition", func() {
+	It("are in no log line and no condition", func() {
 		w := newWorld(func(o *tlsdir.Options) {
 			o.Check = func(store.Reader, store.Changes) error { return errors.New("broken") }
 		})

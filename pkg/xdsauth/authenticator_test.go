@@ -50,7 +50,7 @@ var _ = Describe("A client with a token", func() {
 		return a.Authenticate(metadata.NewIncomingContext(context.Background(), metadata.MD{"authorization": authorization}))
 	}
 
-	It("is who the token says", func() {
+	It("has the identity of the token", func() {
 		id, err := ask(false, "Bearer ghx_edge")
 		Expect(err).NotTo(HaveOccurred())
 		Expect([]any{id.Name, id.Proxies, id.RateLimits, id.Any}).To(Equal([]any{"token laptop", []string{"edge"}, false, false}))
@@ -60,24 +60,24 @@ var _ = Describe("A client with a token", func() {
 		Expect([]any{id.Name, id.Proxies, id.RateLimits, id.Any}).To(Equal([]any{"token limits", []string(nil), true, false}))
 	})
 
-	DescribeTable("is refused, on an open port too", func(authorization ...string) {
+	DescribeTable("is refused, even on an open port", func(authorization ...string) {
 		for _, open := range []bool{false, true} {
 			_, err := ask(open, authorization...)
 			Expect(reasonOf(err)).To(Equal("token"))
 			Expect(err).NotTo(MatchError(ContainSubstring("ghx_")))
 		}
 	},
-		Entry("with one that does not exist", "Bearer ghx_other"),
-		Entry("with none", "Bearer "),
-		Entry("with nothing at all", ""),
-		Entry("with a space too many", "Bearer  ghx_edge"),
-		Entry("with a space behind it", "Bearer ghx_edge "),
+		Entry("with an unknown token", "Bearer ghx_other"),
+		Entry("with no token", "Bearer "),
+		Entry("without any header", ""),
+		Entry("with an extra space", "Bearer  ghx_edge"),
+		Entry("with a trailing space", "Bearer ghx_edge "),
 		Entry("with another scheme", "Basic ghx_edge"),
 		Entry("without a scheme", "ghx_edge"),
-		Entry("with two", "Bearer ghx_edge", "Bearer ghx_edge"),
+		Entry("with two tokens", "Bearer ghx_edge", "Bearer ghx_edge"),
 	)
 
-	It("needs one, unless the port is open", func() {
+	It("needs a token, unless the port is open", func() {
 		_, err := ask(false)
 		Expect(reasonOf(err)).To(Equal("none"))
 		id, err := ask(true)
@@ -85,7 +85,7 @@ var _ = Describe("A client with a token", func() {
 		Expect(id.Any).To(BeTrue())
 	})
 
-	It("is refused where there are no tokens", func() {
+	It("is refused if there are no tokens", func() {
 		for _, open := range []bool{false, true} {
 			_, err := xdsauth.New(xdsauth.Options{Open: open}).Authenticate(
 				metadata.NewIncomingContext(context.Background(), metadata.Pairs("authorization", "Bearer ghx_edge")))

@@ -48,23 +48,23 @@ var _ = Describe("A port with TLS", func() {
 		Eventually(func() int64 { return p.refusals.Counts()[reason] }).Should(Equal(int64(1)))
 		Eventually(p.log).Should(gbytes.Say(`level=WARN msg="xds client refused" address=127.0.0.1:\d+ reason=` + reason + ` err="[^"]*` + logged))
 	},
-		Entry("a certificate of a stranger", func(*port) testkit.Pair { return client(newTestAuthority("clients")) },
+		Entry("a certificate of an unknown authority", func(*port) testkit.Pair { return client(newTestAuthority("clients")) },
 			"certificate", "unknown certificate authority", "signed by unknown authority"),
-		Entry("a certificate of the authority of the port", func(p *port) testkit.Pair { return client(p.issuer) },
+		Entry("a certificate of the port's own authority", func(p *port) testkit.Pair { return client(p.issuer) },
 			"certificate", "unknown certificate authority", "signed by unknown authority"),
-		Entry("one that has ended", func(p *port) testkit.Pair {
+		Entry("one that has expired", func(p *port) testkit.Pair {
 			return issue(p.authority, testkit.CertificateOptions{Client: true, NotAfter: p.clock.Add(-time.Minute)})
 		}, "certificate_expired", "expired certificate", "has expired"),
-		Entry("one that has not begun", func(p *port) testkit.Pair {
+		Entry("one that is not valid yet", func(p *port) testkit.Pair {
 			return issue(p.authority, testkit.CertificateOptions{Client: true, NotBefore: p.clock.Add(time.Minute)})
 		}, "certificate_expired", "expired certificate", "is not yet valid"),
-		Entry("one of a server", func(p *port) testkit.Pair { return issue(p.authority, testkit.CertificateOptions{}) },
+		Entry("one for servers", func(p *port) testkit.Pair { return issue(p.authority, testkit.CertificateOptions{}) },
 			"certificate", "bad certificate", "specifies an incompatible key usage"),
-		Entry("one of another purpose", changed(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageEmailProtection} }),
+		Entry("one for another purpose", changed(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageEmailProtection} }),
 			"certificate", "bad certificate", "specifies an incompatible key usage"),
-		Entry("one of no purpose", changed(func(c *x509.Certificate) { c.ExtKeyUsage = nil }),
+		Entry("one for no purpose", changed(func(c *x509.Certificate) { c.ExtKeyUsage = nil }),
 			"certificate", "bad certificate", "lacks the extended key usage clientAuth"),
-		Entry("one that may sign nothing", changed(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyAgreement }),
+		Entry("one that may not sign", changed(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyAgreement }),
 			"certificate", "bad certificate", "has a key usage without digitalSignature"),
 		Entry("one of an authority", changed(func(c *x509.Certificate) { c.IsCA, c.BasicConstraintsValid = true, true }),
 			"certificate", "bad certificate", "is the certificate of an authority"),
@@ -73,7 +73,7 @@ var _ = Describe("A port with TLS", func() {
 			p.write("crl", p.revoke(p.authority, client(p.authority), pair))
 			return pair
 		}, "certificate_revoked", "bad certificate", "is revoked"),
-		Entry("one whose authority between is revoked", func(p *port) testkit.Pair {
+		Entry("one whose intermediate authority is revoked", func(p *port) testkit.Pair {
 			between, err := p.authority.Authority("between")
 			Expect(err).NotTo(HaveOccurred())
 			pair := client(between)
@@ -83,7 +83,7 @@ var _ = Describe("A port with TLS", func() {
 		}, "certificate_revoked", "bad certificate", "is revoked"),
 	)
 
-	It("refuses what is not TLS 1.3, and nobody without a word", func() {
+	It("refuses anything but TLS 1.3, always with a log line", func() {
 		p := newPort().open()
 		old := p.config()
 		old.MaxVersion = tls.VersionTLS12
@@ -98,7 +98,7 @@ var _ = Describe("A port with TLS", func() {
 		Eventually(func() int64 { return p.refusals.Counts()["handshake"] }).Should(Equal(int64(2)))
 	})
 
-	It("asks who shows no certificate for a token, and believes nobody who shows a bad one beside a good one", func() {
+	It("requires a token from clients without a certificate, and refuses a bad credential even with a good one", func() {
 		p := newPort().open()
 		nobody := p.config()
 		x, _ := p.dial(nobody)
@@ -112,7 +112,7 @@ var _ = Describe("A port with TLS", func() {
 		Expect(ending(x)).To(HavePrefix("Unauthenticated: the token is not valid here"))
 		x, _ = p.dial(p.config(client(p.authority, "other")), grpc.WithPerRPCCredentials(bearer("ghx_edge")))
 		Expect(ending(x)).To(HavePrefix(`PermissionDenied: certificate other and token laptop may not use the node id "edge"`))
-		By("a certificate that names nobody is a condition")
+		By("a certificate that names nobody requires a token")
 		x, _ = p.dial(p.config(client(p.authority, "*.mesh")))
 		Expect(ending(x)).To(HavePrefix(`PermissionDenied: certificate *.mesh may not use the node id "edge"`))
 		p.connected(client(p.authority, "*.mesh"), grpc.WithPerRPCCredentials(bearer("ghx_edge")))
@@ -121,7 +121,7 @@ var _ = Describe("A port with TLS", func() {
 })
 
 var _ = Describe("The proof of a stream", func() {
-	It("ends with the certificate, and not before", func() {
+	It("expires with the certificate, and not before", func() {
 		p := newPort().open()
 		short := p.connected(issue(p.authority, testkit.CertificateOptions{
 			Client: true, URIs: []string{"spiffe://gatehouse/proxy/edge"}, NotAfter: p.clock.Add(10 * time.Minute),
@@ -135,7 +135,7 @@ var _ = Describe("The proof of a stream", func() {
 		Expect(p.refusals.Counts()["ended"]).To(Equal(int64(1)))
 	})
 
-	It("ends with the authority of the certificate", func() {
+	It("expires with the authority of the certificate", func() {
 		p := newPort()
 		between, err := p.authority.Authority("between") // for a day
 		Expect(err).NotTo(HaveOccurred())
@@ -149,7 +149,7 @@ var _ = Describe("The proof of a stream", func() {
 		Expect(ending(x)).To(ContainSubstring("has expired"))
 	})
 
-	It("ends with a revocation, and only then", func() {
+	It("is withdrawn by a revocation, and only then", func() {
 		p := newPort().open()
 		bad, good := client(p.authority), client(p.authority)
 		x, y := p.connected(bad), p.connected(good)
@@ -162,7 +162,7 @@ var _ = Describe("The proof of a stream", func() {
 		p.write("crl", p.revoke(p.authority, bad))
 		Expect(ending(x)).To(Equal("Unauthenticated: certificate spiffe://gatehouse/proxy/edge: the client certificate is revoked"))
 		Expect(y.Err()).NotTo(HaveOccurred())
-		By("a list in DER, and one that is out of date, revokes too")
+		By("a list in DER, and an outdated one, also revoke")
 		block, _ := pem.Decode([]byte(p.revoke(p.authority, good)))
 		p.write("crl", string(block.Bytes))
 		Expect(ending(y)).To(ContainSubstring("is revoked"))
@@ -171,7 +171,7 @@ var _ = Describe("The proof of a stream", func() {
 		Expect(p.handshake(good)).To(HaveOccurred())
 	})
 
-	It("ends when its authority leaves the file, and not when another one comes", func() {
+	It("ends when its authority is removed from the file, and not when another one is added", func() {
 		p := newPort().open()
 		next := newTestAuthority("next")
 		old := p.connected(client(p.authority))
@@ -179,7 +179,7 @@ var _ = Describe("The proof of a stream", func() {
 		p.write("ca", p.authority.PEM+next.PEM)
 		fresh := p.connected(client(next))
 		Expect(old.Err()).NotTo(HaveOccurred())
-		By("a file that is of no use changes nothing")
+		By("an unusable file changes nothing")
 		for _, text := range []string{"", "nothing", next.PEM + "-----BEGIN CERT", next.PEM + client(next).Cert, client(next).Key} {
 			p.write("ca", text)
 		}
@@ -191,18 +191,18 @@ var _ = Describe("The proof of a stream", func() {
 		Expect(p.handshake(client(p.authority))).To(HaveOccurred())
 	})
 
-	It("is checked again where a connection opens a second stream", func() {
+	It("is checked again when a connection opens a second stream", func() {
 		p := newPort().open()
 		pair := client(p.authority)
 		conn := p.conn(pair)
 		Expect(p.stream(conn)).To(Succeed())
 		p.write("crl", p.revoke(p.authority, pair))
 		Expect(p.stream(conn)).To(MatchError(ContainSubstring("the client certificate is revoked")))
-		By("and the connection does not stay")
+		By("and the connection is closed")
 		Eventually(conn.GetState).ShouldNot(Equal(connectivity.Ready))
 	})
 
-	It("takes its connection with it, so that the client shows its next certificate", func() {
+	It("ends together with its connection, so that the client presents its next certificate", func() {
 		p := newPort().open()
 		pair := client(p.authority)
 		conn := p.conn(pair)
@@ -232,7 +232,7 @@ var _ = Describe("The certificate of the port", func() {
 		return fmt.Sprintf("%x", block.Bytes)
 	}
 
-	It("is read again when it changes, and ends no stream", func() {
+	It("is read again when it changes, and this ends no stream", func() {
 		p := newPort().open()
 		x := p.connected(client(p.authority))
 		first := shown(p)
@@ -248,7 +248,7 @@ var _ = Describe("The certificate of the port", func() {
 		Consistently(x.Ended()).WithTimeout(100 * time.Millisecond).ShouldNot(BeClosed())
 	})
 
-	It("is warned of before it ends, once a day", func() {
+	It("causes a warning before it expires, once a day", func() {
 		p := newPort().open() // 30 days
 		p.later(15 * 24 * time.Hour)
 		Expect(string(p.log.Contents())).NotTo(ContainSubstring("ends soon"))

@@ -138,7 +138,7 @@ func (l *tokenLab) knows(text string) func() bool {
 }
 
 var _ = Describe("A set of tokens", func() {
-	It("has those of the database from its first look on, and those that others make a second later", func(ctx SpecContext) {
+	It("has the tokens of the database from the beginning, and new ones of others a second later", func(ctx SpecContext) {
 		l := newTokenLab(ctx)
 		l.create(ctx, "edge", "first")
 		l.create(ctx, "", "engine")
@@ -156,7 +156,7 @@ var _ = Describe("A set of tokens", func() {
 		Eventually(l.knows("second"), "5s").Should(BeTrue())
 	})
 
-	It("ends what is open with a token that others revoke, and nothing else", func(ctx SpecContext) {
+	It("ends what is open with a revoked token, and nothing else", func(ctx SpecContext) {
 		l := newTokenLab(ctx)
 		l.create(ctx, "edge", "first")
 		l.create(ctx, "edge", "second")
@@ -174,7 +174,7 @@ var _ = Describe("A set of tokens", func() {
 		Expect(again.Revoked).To(BeIdenticalTo(second.Revoked))
 	})
 
-	It("has the changes of its own process at once", func(ctx SpecContext) {
+	It("has changes of its own process immediately", func(ctx SpecContext) {
 		l := newTokenLab(ctx)
 		Expect(l.set.Refresh(ctx)).To(Succeed())
 		l.create(ctx, "edge", "first")
@@ -188,7 +188,7 @@ var _ = Describe("A set of tokens", func() {
 		Expect(first.Revoked).To(BeClosed())
 	})
 
-	It("gives a token that is made again under its name an end of its own", func(ctx SpecContext) {
+	It("treats a token that is created again with the same name as a different one", func(ctx SpecContext) {
 		l := newTokenLab(ctx)
 		l.create(ctx, "edge", "first")
 		Expect(l.set.Refresh(ctx)).To(Succeed())
@@ -211,7 +211,7 @@ var _ = Describe("A set of tokens", func() {
 		Expect([]int64{l.looks.Load(), l.read.Load()}).To(Equal([]int64{3, 2}))
 	})
 
-	It("stays as it is while the database is away, and says so once", func(ctx SpecContext) {
+	It("remains unchanged while the database is unavailable, and reports it once", func(ctx SpecContext) {
 		l := newTokenLab(ctx)
 		l.create(ctx, "edge", "first")
 		Expect(l.set.Refresh(ctx)).To(Succeed())
@@ -229,7 +229,7 @@ var _ = Describe("A set of tokens", func() {
 		Eventually(l.log).Should(gbytes.Say(`level=INFO msg="tokens of the xds port are up to date again"`))
 	})
 
-	It("stays as it is when the database is another one, which never had a token", func(ctx SpecContext) {
+	It("remains unchanged if the database is a different one, which never had a token", func(ctx SpecContext) {
 		l := newTokenLab(ctx)
 		l.create(ctx, "edge", "first")
 		Expect(l.set.Refresh(ctx)).To(Succeed())
@@ -243,7 +243,7 @@ var _ = Describe("A set of tokens", func() {
 		Expect(first.Revoked).To(BeClosed())
 	})
 
-	It("notes the use of tokens once a minute, also while streams are open", func(ctx SpecContext) {
+	It("records the use of tokens once a minute, also while streams are open", func(ctx SpecContext) {
 		l := newTokenLab(ctx)
 		l.create(ctx, "edge", "first")
 		l.create(ctx, "edge", "never")

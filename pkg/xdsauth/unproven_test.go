@@ -38,7 +38,7 @@ var _ = Describe("A TLS client", func() {
 	})
 })
 
-var _ = Describe("Connections on which nobody has proved who he is", func() {
+var _ = Describe("Connections without a proven identity", func() {
 	const most = 512
 	var refusals *server.Refusals
 	var bound net.Listener
@@ -99,7 +99,7 @@ var _ = Describe("Connections on which nobody has proved who he is", func() {
 			Authenticate(peer.NewContext(ctx, &peer.Peer{Addr: c.RemoteAddr(), AuthInfo: c.info}))
 	}
 
-	It("are bounded for each address", func() {
+	It("are limited for each address", func() {
 		open("127.0.0.2", most)
 		Eventually(accepted).Should(HaveLen(most))
 		open("127.0.0.2", 3)
@@ -145,7 +145,7 @@ var _ = Describe("Connections on which nobody has proved who he is", func() {
 		Eventually(refused).Should(BeEquivalentTo(3))
 	})
 
-	It("count until somebody proves who he is", func() {
+	It("count until the client proves its identity", func() {
 		open("127.0.0.2", most)
 		Eventually(accepted).Should(HaveLen(most))
 		var all []connection
@@ -160,7 +160,7 @@ var _ = Describe("Connections on which nobody has proved who he is", func() {
 		prove(all[0], false, "Bearer x")
 		prove(all[0], false)
 		open("127.0.0.2", 1)
-		Eventually(refused).Should(BeEquivalentTo(1), "a bad proof is none")
+		Eventually(refused).Should(BeEquivalentTo(1), "a bad proof does not count")
 		prove(all[0], false, "Bearer ghx_edge")
 		prove(all[0], false, "Bearer ghx_edge") // its second stream
 		prove(all[1], true)

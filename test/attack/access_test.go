@@ -76,7 +76,7 @@ func accessTries() []accessTry {
 }
 
 var _ = Describe("Rules about who may do what", func() {
-	It("hold for a path and a method in whatever form", func(ctx SpecContext) {
+	It("apply to a path and a method in any form", func(ctx SpecContext) {
 		for name, config := range map[string]string{
 			"allowed": `{"allow":[{"methods":["GET"],"paths":[{"segment":"/public"}]}]}`,
 			"denied":  `{"allow":[{}],"deny":[{"paths":[{"segment":"/admin"}]}]}`,

@@ -64,7 +64,7 @@ var adminEvil = []struct{ method, path string }{
 }
 
 var _ = Describe("The admin port", func() {
-	It("has what the specification names, and what only reads", func(ctx SpecContext) {
+	It("has what the specification names, and only endpoints that read", func(ctx SpecContext) {
 		for _, path := range adminReads {
 			a := try(ctx, gw.Admin, http.MethodGet, path, "")
 			Expect(a.Status).To(Equal(http.StatusOK), "GET %s: %s", path, a.Body)
@@ -79,7 +79,7 @@ var _ = Describe("The admin port", func() {
 		Expect(a.Status).To(Equal(http.StatusBadRequest))
 	}, SpecTimeout(time.Minute))
 
-	It("has nothing else, and says where that is", func(ctx SpecContext) {
+	It("has nothing else, and names the socket that does", func(ctx SpecContext) {
 		for _, e := range some(12, adminEvil) {
 			a := try(ctx, gw.Admin, e.method, e.path, "")
 			Expect(a.Status).To(BeElementOf(http.StatusNotFound, http.StatusMethodNotAllowed), "%s %s: %s", e.method, e.path, a.Body)
@@ -90,7 +90,7 @@ var _ = Describe("The admin port", func() {
 		}
 	}, SpecTimeout(time.Minute))
 
-	It("does nothing that a web page asks for", func(ctx SpecContext) {
+	It("does not do anything for a web page", func(ctx SpecContext) {
 		for _, p := range some(3, evilPages()) {
 			for _, path := range []string{"/logging?level=trace", "/runtime_modify?ratelimit.http_filter_enabled=0", "/quitquitquit"} {
 				a := try(ctx, gw.Admin, http.MethodPost, path, "x", append([]string{"Content-Type: text/plain"}, p.headers...)...)
@@ -113,7 +113,7 @@ var _ = Describe("The admin port", func() {
 		}
 	}, SpecTimeout(time.Minute))
 
-	It("leads to a socket that is this user's alone", func(ctx SpecContext) {
+	It("leads to a socket that only this user can open", func(ctx SpecContext) {
 		path := adminSocket()
 		info, err := os.Stat(path)
 		Expect(err).NotTo(HaveOccurred())
@@ -145,7 +145,7 @@ var _ = Describe("The admin port", func() {
 		}).Should(Equal(http.StatusOK))
 	}, SpecTimeout(time.Minute))
 
-	It("asks for a token from the first one on", func(ctx SpecContext) {
+	It("requires a token as soon as there is one", func(ctx SpecContext) {
 		const token = "an-admin-token-of-this-spec"
 		t := startEmpty(ctx, []string{"GATEHOUSE_API_ADMIN_TOKEN=" + token})
 		Eventually(func() int { return try(ctx, t.Admin, http.MethodGet, "/ready", "").Status }).Should(Equal(http.StatusOK))
@@ -156,7 +156,7 @@ var _ = Describe("The admin port", func() {
 		Expect(try(ctx, t.Admin, http.MethodPost, "/logging?level=error", "", "Authorization: Bearer "+token).Status).To(Equal(http.StatusOK))
 	}, SpecTimeout(time.Minute))
 
-	It("does not open to a network without a token", func(ctx SpecContext) {
+	It("does not listen on a network without a token", func(ctx SpecContext) {
 		p, err := testkit.SpawnGatehouse(nil, "standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0",
 			"--admin-addr", "0.0.0.0:0")
 		Expect(err).NotTo(HaveOccurred())
@@ -166,7 +166,7 @@ var _ = Describe("The admin port", func() {
 })
 
 var _ = Describe("The admin port of an Envoy elsewhere", func() {
-	It("has what the specification names, and what only reads", func(ctx SpecContext) {
+	It("has what the specification names, and only endpoints that read", func(ctx SpecContext) {
 		e, err := testkit.StartEnvoyOnPort(ctx, GinkgoT().TempDir(), "gw-elsewhere", gw.XDSAddr)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(e.Kill)

@@ -147,10 +147,10 @@ var _ = Describe("A body", func() {
 		}
 	}
 
-	It("of PUT /config takes bounded memory and time", func(ctx SpecContext) { tries(ctx, some(6, documents())) }, SpecTimeout(3*time.Minute))
+	It("of PUT /config needs limited memory and time", func(ctx SpecContext) { tries(ctx, some(6, documents())) }, SpecTimeout(3*time.Minute))
 	It("of an object does so too", func(ctx SpecContext) { tries(ctx, some(7, objects())) }, SpecTimeout(3*time.Minute))
 
-	It("of PUT /config is applied alone, however many are sent", func(ctx SpecContext) {
+	It("of PUT /config is applied one at a time, however many are sent", func(ctx SpecContext) {
 		_ = t.peak()
 		document := documents()[5].make()
 		var group sync.WaitGroup

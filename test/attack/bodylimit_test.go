@@ -149,7 +149,7 @@ var _ = Describe("A limit of bodies", func() {
 		addLimited(ctx, "unpacked", fmt.Sprintf(`{"bytes":%d,"decompress":true}`, limitBytes))
 	}, NodeTimeout(time.Minute))
 
-	It("holds whatever a body says of itself, in HTTP/1.1 and in HTTP/2", func(ctx SpecContext) {
+	It("applies whatever a body declares about itself, in HTTP/1.1 and in HTTP/2", func(ctx SpecContext) {
 		for protocol, client := range clients() {
 			for _, u := range uploads() {
 				for _, method := range []string{http.MethodPost, http.MethodGet} {
@@ -160,19 +160,19 @@ var _ = Describe("A limit of bodies", func() {
 		}
 	}, SpecTimeout(2*time.Minute))
 
-	DescribeTable("holds where the lengths of a body differ", func(ctx SpecContext, status int, lines ...string) {
+	DescribeTable("applies if the lengths of a body differ", func(ctx SpecContext, status int, lines ...string) {
 		Expect(gw.raw(ctx, append([]string{"POST / HTTP/1.1", "Host: limited.test", "Connection: close"}, lines...)...).Status).To(Equal(status))
 	},
 		Entry("two of them", 400, "Content-Length: 5", "Content-Length: 30000", "", "aaaaa"),
-		Entry("one and chunks", 400, "Content-Length: 5", "Transfer-Encoding: chunked", "", "7530", strings.Repeat("a", 30_000), "0", ""),
-		Entry("a chunk that is longer than it may be", 413, "Transfer-Encoding: chunked", "", "7530", strings.Repeat("a", 30_000), "0", ""),
-		Entry("a length below zero", 400, "Content-Length: -1", "", "aaaaa"),
-		Entry("a length beyond what a number holds", 400, "Content-Length: 99999999999999999999", "", "aaaaa"),
-		Entry("one that is too large, of a body that is not sent to its end", 413, "Content-Length: 30000", "", strings.Repeat("a", 25_000)),
-		Entry("a small one, and more behind it", 200, "Content-Length: 5", "", "aaaaa"+strings.Repeat("a", 20_000)),
+		Entry("a length and chunks", 400, "Content-Length: 5", "Transfer-Encoding: chunked", "", "7530", strings.Repeat("a", 30_000), "0", ""),
+		Entry("an oversized chunk", 413, "Transfer-Encoding: chunked", "", "7530", strings.Repeat("a", 30_000), "0", ""),
+		Entry("a negative length", 400, "Content-Length: -1", "", "aaaaa"),
+		Entry("a length that overflows", 400, "Content-Length: 99999999999999999999", "", "aaaaa"),
+		Entry("a length over the limit, with a body that is not sent to its end", 413, "Content-Length: 30000", "", strings.Repeat("a", 25_000)),
+		Entry("a small length, and more after it", 200, "Content-Length: 5", "", "aaaaa"+strings.Repeat("a", 20_000)),
 	)
 
-	It("counts no body of one frame of HTTP/2, of which the page tells, but what it unpacks to", func(ctx SpecContext) {
+	It("does not count a body of one HTTP/2 frame, as documented, but counts its decompressed size", func(ctx SpecContext) {
 		addLimited(ctx, "small", `{"bytes":100,"decompress":true}`)
 		h2 := clients()["HTTP/2"]
 		frame := strings.Repeat("a", 16_384)
@@ -196,7 +196,7 @@ var _ = Describe("A limit of bodies", func() {
 		}
 	}, SpecTimeout(2*time.Minute))
 
-	It("keeps websockets out, which would wait forever", func(ctx SpecContext) {
+	It("refuses websockets, which would wait forever", func(ctx SpecContext) {
 		a := gw.raw(ctx, "GET / HTTP/1.1", "Host: limited.test", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
 		Expect(a.Status).To(Equal(http.StatusForbidden))
 	}, SpecTimeout(time.Minute))

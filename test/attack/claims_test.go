@@ -42,8 +42,8 @@ func claimTries() []claimTry {
 	}
 }
 
-var _ = Describe("A claim that goes to a backend in a header", func() {
-	It("stays one value of that header, whatever is in it", func(ctx SpecContext) {
+var _ = Describe("A claim that is sent to a backend in a header", func() {
+	It("remains one value of that header, whatever it contains", func(ctx SpecContext) {
 		issuer := testkit.NewTokenIssuer("https://issuer.test", "one")
 		gw.add(ctx, "/filter", "Filter_name=claims", "Filter_type=http_filter_jwt",
 			`Filter_config={"issuer":"https://issuer.test","jwks":`+issuer.JWKS()+`,"claim_headers":[{"claim":"name","header":"x-user"}]}`)

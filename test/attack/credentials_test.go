@@ -135,7 +135,7 @@ var _ = Describe("Credentials", func() {
 		}
 	}
 
-	It("that are API keys pass only as they were made", func(ctx SpecContext) {
+	It("that are API keys are accepted only as they were created", func(ctx SpecContext) {
 		for _, set := range []string{"partners", "partners2", "staff"} {
 			gw.add(ctx, "/keyset", "Keyset_name="+set)
 			for _, name := range []string{"web", "mobile"} {
@@ -149,7 +149,7 @@ var _ = Describe("Credentials", func() {
 		hold(ctx, "keyed-partners.test", "partners/web", keyTries())
 	}, SpecTimeout(2*time.Minute))
 
-	It("that are passwords pass only as they were given", func(ctx SpecContext) {
+	It("that are passwords are accepted only as they were set", func(ctx SpecContext) {
 		for name, config := range map[string]string{
 			"users":  `{"users":[{"name":"ann","password":"correct-horse-battery"}]}`,
 			"others": `{"users":[{"name":"eve","password":"another-long-word"}]}`,

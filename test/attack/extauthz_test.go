@@ -68,8 +68,8 @@ func authTries() []authTry {
 	}
 }
 
-var _ = Describe("A request that wants to get past an authorization server", func() {
-	DescribeTable("gets to the backend as the server saw it, or not at all", func(ctx SpecContext, protocol, port string) {
+var _ = Describe("A request that tries to bypass an authorization server", func() {
+	DescribeTable("reaches the backend as the server received it, or not at all", func(ctx SpecContext, protocol, port string) {
 		s, err := testkit.StartAuthServer()
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(s.Close)

@@ -72,8 +72,8 @@ func callTries() []callTry {
 	}
 }
 
-var _ = Describe("A request that wants to become another call", func() {
-	It("gets what its path says, or nothing", func(ctx SpecContext) {
+var _ = Describe("A request that tries to become another call", func() {
+	It("gets what its path addresses, or nothing", func(ctx SpecContext) {
 		b, err := testkit.StartBooks()
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(b.Close)

@@ -106,11 +106,11 @@ var _ = Describe("A header that only a gateway should set", func() {
 		arrives(ctx, gw, false)
 	}, SpecTimeout(2*time.Minute))
 
-	It("is taken from a trusted proxy where that is the one to know", func(ctx SpecContext) {
+	It("is accepted from a trusted proxy if that one is responsible for it", func(ctx SpecContext) {
 		arrives(ctx, startTarget(ctx, "--trusted-hops", "1"), true)
 	}, SpecTimeout(2*time.Minute))
 
-	It("does not choose a route", func(ctx SpecContext) {
+	It("does not select a route", func(ctx SpecContext) {
 		gw.add(ctx, "/service", "Service_Name=conditional", "fqdn=conditional.test")
 		gw.add(ctx, "/service/conditional/route", "Route_Name=root", "Route_prefix=/", `Route_config={"headers":[{"name":"x-envoy-attempt-count"}]}`)
 		gw.link(ctx, "/service/conditional/route/root/upstream/blue")
@@ -119,7 +119,7 @@ var _ = Describe("A header that only a gateway should set", func() {
 	}, SpecTimeout(time.Minute))
 
 	// A proxy in front that is an Envoy would take the gateway out of rotation.
-	It("is not taken from an upstream when it says that whoever answers is unhealthy", func(ctx SpecContext) {
+	It("is not passed on from an upstream if it marks whoever answers as unhealthy", func(ctx SpecContext) {
 		sick := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Envoy-Immediate-Health-Check-Fail", "true")
 			w.Header().Set("X-Kept", "1")

@@ -194,7 +194,7 @@ var _ = Describe("A host", func() {
 		return fmt.Sprintf("%s: %q: %d instead of %d\n", t.name, t.lines, got, want)
 	}
 
-	It("meets its service however it is written, or none", func(ctx SpecContext) {
+	It("matches its service however it is written, or none", func(ctx SpecContext) {
 		guarded(ctx)
 		wrong := ""
 		for name, own := range map[string]int{"staff.test": http.StatusFound, "limited.test": http.StatusTooManyRequests} {

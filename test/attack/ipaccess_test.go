@@ -43,7 +43,7 @@ var _ = Describe("A list of addresses", func() {
 		gw.link(ctx, "/proxy/gw/service/office?wait=applied")
 	}, NodeTimeout(time.Minute))
 
-	It("compares the address of the connection, whatever a client says", func(ctx SpecContext) {
+	It("applies to the address of the connection, whatever a client claims", func(ctx SpecContext) {
 		before := gw.blue.Requests()
 		for _, t := range addressTries() {
 			Expect(gw.raw(ctx, append([]string{"GET /admin HTTP/1.1", "Host: office.test"}, t.headers...)...).Status).To(Equal(t.status), "%q", t.headers)
@@ -52,7 +52,7 @@ var _ = Describe("A list of addresses", func() {
 		Expect(gw.blue.Requests()).To(Equal(before))
 	}, SpecTimeout(time.Minute))
 
-	It("holds for its path, however that is written", func(ctx SpecContext) {
+	It("applies to its path, however that is written", func(ctx SpecContext) {
 		before := gw.blue.Requests()
 		for _, try := range some(30, pathTries()) {
 			if try.want == guarded {

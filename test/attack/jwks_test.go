@@ -115,7 +115,7 @@ func addTokens(ctx SpecContext, name string) {
 	gw.link(ctx, "/service/keys/route/"+name+"/filter/"+name)
 }
 
-var _ = Describe("Keys of tokens that an issuer", func() {
+var _ = Describe("The keys of an issuer", func() {
 	issuer, other := testkit.NewTokenIssuer("https://issuer.test", "one"), testkit.NewTokenIssuer("https://issuer.test", "two")
 	asks := func(ctx SpecContext, path, token string) func() int {
 		base := testkit.API{URL: fmt.Sprintf("http://127.0.0.1:%d", gw.port)}
@@ -124,7 +124,7 @@ var _ = Describe("Keys of tokens that an issuer", func() {
 		}
 	}
 
-	It("answers with something else are not taken, and those that it had stay in force (CVE-2026-31837)", func(ctx SpecContext) {
+	It("are not read from any other answer, and the previous ones remain in use (CVE-2026-31837)", func(ctx SpecContext) {
 		tries := some(16, hostileAnswers(issuer.JWKS()))
 		turned := atomic.Bool{}
 		startIssuer(ctx, func(w http.ResponseWriter, r *http.Request) {
@@ -164,7 +164,7 @@ var _ = Describe("Keys of tokens that an issuer", func() {
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("has changed are asked for when a token names them, and a flood of such tokens asks no more often", func(ctx SpecContext) {
+	It("are fetched again when a token names a new one, and a flood of such tokens causes no more fetches", func(ctx SpecContext) {
 		var asked atomic.Int64
 		var keys atomic.Value
 		keys.Store(issuer.JWKS())

@@ -221,7 +221,7 @@ var _ = Describe("A login", Ordered, ContinueOnFailure, func() {
 
 	BeforeAll(func(ctx SpecContext) { l = startLogins(ctx) }, NodeTimeout(2*time.Minute))
 
-	It("is nobody's who has not logged in, whatever the cookies", func(ctx SpecContext) {
+	It("does not apply to anybody who has not logged in, whatever the cookies", func(ctx SpecContext) {
 		var wrong []string
 		for _, try := range l.sessionTries(ctx) {
 			before := gw.blue.Requests()
@@ -233,7 +233,7 @@ var _ = Describe("A login", Ordered, ContinueOnFailure, func() {
 		Expect(wrong).To(BeEmpty())
 	}, SpecTimeout(2*time.Minute))
 
-	It("is asked for however a request is written", func(ctx SpecContext) {
+	It("is required however a request is written", func(ctx SpecContext) {
 		port := strconv.Itoa(gw.httpsPort)
 		var wrong []string
 		for _, try := range loginTries() {
@@ -267,7 +267,7 @@ var _ = Describe("A login", Ordered, ContinueOnFailure, func() {
 		Expect(wrong).To(BeEmpty())
 	}, SpecTimeout(2*time.Minute))
 
-	DescribeTable("tells the backend claims that it has verified, and none that a client writes", func(ctx SpecContext, target string, known bool, want []string) {
+	DescribeTable("sends the backend claims that it has verified, and none that a client writes", func(ctx SpecContext, target string, known bool, want []string) {
 		for _, header := range []string{"X-User: root", "x-user: root", "X-USER: root", "x-User:root", "X-User: "} {
 			var cookies []pair
 			if known {
@@ -277,7 +277,7 @@ var _ = Describe("A login", Ordered, ContinueOnFailure, func() {
 			Expect(l.outcome(a)).To(Equal("page"), header)
 			e := backendSaw(a)
 			Expect(e.Headers.Values("X-User")).To(Equal(want), header)
-			By("nor in a header that some backends take for the same")
+			By("including a header that some backends treat as the same")
 			Expect(l.outcome(l.send(ctx, "a.test", "GET "+target, cookies, "X_User: root"))).To(Equal("400"))
 		}
 	},
@@ -286,7 +286,7 @@ var _ = Describe("A login", Ordered, ContinueOnFailure, func() {
 		Entry("on a public route with a session", "/public", true, nil, SpecTimeout(time.Minute)),
 	)
 
-	It("tells the backend no token, however often the cookies come", func(ctx SpecContext) {
+	It("sends the backend no token, however often the cookies are repeated", func(ctx SpecContext) {
 		a := l.session("a.test")
 		for what, cookies := range map[string][]pair{
 			"once": a, "twice": slices.Concat(a, a), "between others": slices.Concat([]pair{{"x", "1"}}, a, []pair{{"y", "2"}}),
@@ -304,7 +304,7 @@ var _ = Describe("A login", Ordered, ContinueOnFailure, func() {
 		}
 	}, SpecTimeout(time.Minute))
 
-	DescribeTable("sends a user back to its own host only", func(ctx SpecContext, back string) {
+	DescribeTable("sends users back only to the host they came from", func(ctx SpecContext, back string) {
 		b := testkit.NewBrowser(l.authority)
 		DeferCleanup(b.Close)
 		to := l.callback(ctx, b, "a.test")
@@ -323,23 +323,23 @@ var _ = Describe("A login", Ordered, ContinueOnFailure, func() {
 		}
 	},
 		Entry("another host", "https://evil.example/", SpecTimeout(time.Minute)),
-		Entry("without a scheme", "//evil.example/", SpecTimeout(time.Minute)),
+		Entry("no scheme", "//evil.example/", SpecTimeout(time.Minute)),
 		Entry("a user", "https://a.test@evil.example/", SpecTimeout(time.Minute)),
 		Entry("a user with a password", "https://a.test:443@evil.example/", SpecTimeout(time.Minute)),
 		Entry("a host below it", "https://x.a.test/", SpecTimeout(time.Minute)),
-		Entry("a host that ends like it", "https://evila.test/", SpecTimeout(time.Minute)),
-		Entry("a host that begins like it", "https://a.test.evil.example/", SpecTimeout(time.Minute)),
+		Entry("a host with the same ending", "https://evila.test/", SpecTimeout(time.Minute)),
+		Entry("a host with the same beginning", "https://a.test.evil.example/", SpecTimeout(time.Minute)),
 		Entry("another service", "https://b.test/", SpecTimeout(time.Minute)),
 		Entry("a script", "javascript:alert(1)//a.test/", SpecTimeout(time.Minute)),
 		Entry("data", "data:text/html,a.test", SpecTimeout(time.Minute)),
 		Entry("a path", "/secret", SpecTimeout(time.Minute)),
 		Entry("a backslash", `https://evil.example\.a.test/`, SpecTimeout(time.Minute)),
-		Entry("a backslash for a user", `https://evil.example\@a.test/`, SpecTimeout(time.Minute)),
+		Entry("a backslash before a user", `https://evil.example\@a.test/`, SpecTimeout(time.Minute)),
 		Entry("a line break", "https://a.test/\r\nSet-Cookie: x=1", SpecTimeout(time.Minute)),
 		Entry("nothing", "", SpecTimeout(time.Minute)),
 	)
 
-	It("ends at the callback with what the browser began it with, and once", func(ctx SpecContext) {
+	It("completes at the callback only with the cookies of its own browser, and once", func(ctx SpecContext) {
 		type try struct {
 			what   string
 			change func(to *url.URL, cookies []pair) (string, []pair)
@@ -395,7 +395,7 @@ var _ = Describe("A login", Ordered, ContinueOnFailure, func() {
 				Expect(a.Body).NotTo(Or(ContainSubstring(to.Query().Get("code")), ContainSubstring("Token")), t.what)
 				continue
 			}
-			By("and the code is used")
+			By("the code is used")
 			Expect(l.outcome(l.send(ctx, "a.test", "GET "+to.RequestURI(), cookies))).To(Equal("401"))
 		}
 		By("not at another host")

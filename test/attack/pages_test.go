@@ -46,7 +46,7 @@ func strangers() [][]string {
 		[]string{"Origin: https://evil.test", "X-Forwarded-Host: a.test", "Referer: https://a.test/"}, nil)
 }
 
-var _ = Describe("Pages of strangers", func() {
+var _ = Describe("Web pages of strangers", func() {
 	var t target
 	var base testkit.API
 	BeforeEach(func(ctx SpecContext) {
@@ -72,7 +72,7 @@ var _ = Describe("Pages of strangers", func() {
 		return names
 	}
 
-	It("read nothing, and their preflights reach nothing that was not there", func(ctx SpecContext) {
+	It("read nothing, and their preflights have no effect", func(ctx SpecContext) {
 		const asks = "Access-Control-Request-Method: POST"
 		for _, page := range []string{"https://a.test", "https://x.b.test"} { // strangers do not receive these
 			for _, path := range []string{"/open", "/closed"} {
@@ -96,7 +96,7 @@ var _ = Describe("Pages of strangers", func() {
 		}
 	}, NodeTimeout(2*time.Minute))
 
-	It("that may read do not send anything past the methods of a route", func(ctx SpecContext) {
+	It("that are allowed to read cannot send other methods than the route allows", func(ctx SpecContext) {
 		before := t.blue.Requests()
 		for _, more := range [][]string{
 			nil, {"Access-Control-Request-Method: PUT"}, {"Access-Control-Request-Method: post"}, {"Access-Control-Request-Method: POST,PUT"},

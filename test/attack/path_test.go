@@ -79,7 +79,7 @@ func pathTries() []pathTry {
 }
 
 var _ = Describe("A path", func() {
-	It("meets its route however it is written, or the backend sees that it is another", func(ctx SpecContext) {
+	It("matches its route however it is written, or the backend receives a different path", func(ctx SpecContext) {
 		gw.addService(ctx, "paths", "paths.test")
 		gw.add(ctx, "/service/paths/route", "Route_Name=admin", "Route_prefix=/admin",
 			`Route_config={"match":"segment"}`) // without an upstream it answers 503

@@ -51,7 +51,7 @@ func preflightTries() []preflightTry {
 }
 
 var _ = Describe("A preflight", func() {
-	It("reaches no backend, and lets nothing else past a token", func(ctx SpecContext) {
+	It("reaches no backend, and lets nothing else bypass a token", func(ctx SpecContext) {
 		issuer := testkit.NewTokenIssuer("https://issuer.test", "one")
 		gw.add(ctx, "/filter", "Filter_name=cors", "Filter_type=vh_filter_cors", `Filter_config={"origins":["https://a.test"],"methods":["POST"]}`)
 		gw.add(ctx, "/filter", "Filter_name=tokens", "Filter_type=http_filter_jwt", `Filter_config={"issuer":"https://issuer.test","jwks":`+issuer.JWKS()+`}`)

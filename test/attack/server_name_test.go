@@ -138,7 +138,7 @@ func (t secureTarget) shown(ctx context.Context, names []string) string {
 }
 
 var _ = Describe("A server name", func() {
-	It("is met with the certificate of its service however it is written, or none", func(ctx SpecContext) {
+	It("gets the certificate of its service however it is written, or none", func(ctx SpecContext) {
 		t, wrong := startSecure(ctx), ""
 		for _, n := range serverNames() {
 			began := time.Now()
@@ -147,7 +147,7 @@ var _ = Describe("A server name", func() {
 			}
 		}
 		Expect(wrong).To(BeEmpty())
-		By("and costs no connection to the control plane")
+		By("without a connection to the control plane")
 		Expect(t.Records("envoy disconnected")).To(BeEmpty())
 		Expect(t.Stderr.String()).NotTo(ContainSubstring("invalid UTF-8"))
 		// Envoy still receives later changes.
@@ -252,7 +252,7 @@ func outcome(a testkit.Answer) string {
 }
 
 var _ = Describe("A request over TLS", func() {
-	It("reaches no service but that of the server name of its connection", func(ctx SpecContext) {
+	It("reaches no service other than that of its connection's server name", func(ctx SpecContext) {
 		t, wrong := startSecure(ctx), ""
 		for _, r := range requests() {
 			conn := t.connect(ctx, r.name, "http/1.1")
@@ -271,7 +271,7 @@ var _ = Describe("A request over TLS", func() {
 		Expect(wrong).To(BeEmpty())
 		Expect(t.bank.Requests()).To(BeZero())
 
-		By("and a client with a certificate reaches what asks for it, and that alone")
+		By("a client with a certificate reaches only the service that requires it")
 		pair, err := t.authority.Issue(testkit.CertificateOptions{Client: true, Subject: "ann"})
 		Expect(err).NotTo(HaveOccurred())
 		certificate, err := pair.TLS()
@@ -288,7 +288,7 @@ var _ = Describe("A request over TLS", func() {
 		Expect(t.bank.Requests()).To(BeEquivalentTo(1))
 	}, SpecTimeout(2*time.Minute))
 
-	It("has no connection without a certificate for what asks for one, in any case", func(ctx SpecContext) {
+	It("has no connection to a service that requires a certificate without one", func(ctx SpecContext) {
 		t := startSecure(ctx)
 		for _, name := range []string{"bank.test", "BANK.TEST", "Bank.test"} {
 			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
@@ -306,7 +306,7 @@ var _ = Describe("A request over TLS", func() {
 	}, SpecTimeout(time.Minute))
 
 	// Go sends neither of the two as a server name.
-	It("has no connection for a server name with a trailing dot, or an address", func(ctx SpecContext) {
+	It("has no connection with a server name that has a trailing dot, or is an address", func(ctx SpecContext) {
 		t := startSecure(ctx)
 		for name, want := range map[string]bool{"open.test": true, "open.test.": false, "127.0.0.1": false, "bank.test.": false} {
 			cmd := exec.CommandContext(ctx, "openssl", "s_client", "-connect", t.addr, "-servername", name, "-quiet")

@@ -60,7 +60,7 @@ func fill(ctx context.Context, t target) {
 	Expect(a.Status).To(Equal(http.StatusOK), a.Body)
 }
 
-var _ = DescribeTable("Readers that take nothing hold up nobody", func(ctx SpecContext, args func(context.Context) []string) {
+var _ = DescribeTable("Clients that do not read their answers delay nobody", func(ctx SpecContext, args func(context.Context) []string) {
 	t := startTarget(ctx, args(ctx)...)
 	fill(ctx, t)
 	for _, path := range some(3, []string{"/config", "/revision/7", "/service/dump/large", "/events", "/service/large/route?limit=1000", "/proxy/gw/xds"}) {

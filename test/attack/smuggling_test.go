@@ -42,7 +42,7 @@ func smuggled() []smuggling {
 	}
 }
 
-var _ = Describe("A request that two parsers read differently", func() {
+var _ = Describe("A request that two parsers could read differently", func() {
 	It("is refused, and no part of it reaches a backend", func(ctx SpecContext) {
 		for _, s := range some(8, smuggled()) {
 			before := gw.blue.Requests()
@@ -53,7 +53,7 @@ var _ = Describe("A request that two parsers read differently", func() {
 		}
 	}, SpecTimeout(2*time.Minute))
 
-	It("is written anew where Envoy takes it: a CR in a header ends no line", func(ctx SpecContext) {
+	It("is rewritten if Envoy accepts it: a CR in a header ends no line", func(ctx SpecContext) {
 		a := gw.raw(ctx, "GET / HTTP/1.1", "Host: shop.example", "X-Word: a\rContent-Length: 45")
 		Expect(a.Status).To(Equal(200))
 		var echo testkit.Echo

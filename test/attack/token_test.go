@@ -149,7 +149,7 @@ func (f forger) tries() []tokenTry {
 }
 
 var _ = Describe("Tokens", func() {
-	It("pass only as their issuer has signed them, for here and now", func(ctx SpecContext) {
+	It("are accepted only as their issuer signed them, for this service and time", func(ctx SpecContext) {
 		key, err := rsa.GenerateKey(rand.Reader, 2048)
 		Expect(err).NotTo(HaveOccurred())
 		f := forger{testkit.NewTokenIssuer("https://issuer.test", "one"), testkit.NewTokenIssuer("https://issuer.test", "one"), &key.PublicKey}
@@ -171,7 +171,7 @@ var _ = Describe("Tokens", func() {
 		}
 	}, NodeTimeout(2*time.Minute))
 
-	It("are not verified with keys from a place that is not meant, and nobody passes", func(ctx SpecContext) {
+	It("are not verified with keys from an unintended source, and nobody is let in", func(ctx SpecContext) {
 		p, err := testkit.StartProvider(testkit.CertificateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(p.Close)

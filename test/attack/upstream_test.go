@@ -40,7 +40,7 @@ func portOf(at string) string {
 }
 
 var _ = Describe("An upstream that leads to the gateway itself", func() {
-	It("is refused while the API needs no token", func(ctx SpecContext) {
+	It("is refused while the API requires no token", func(ctx SpecContext) {
 		places := map[string]string{
 			portOf(gw.API.URL): "Gatehouse's own API", portOf(gw.XDSAddr): "Gatehouse's own xDS server", portOf(gw.Admin.URL): "Envoy's admin endpoint",
 			strconv.Itoa(gw.port): "the listener of proxy gw",
@@ -66,7 +66,7 @@ var _ = Describe("An upstream that leads to the gateway itself", func() {
 		Expect(a.Status).To(Equal(http.StatusUnprocessableEntity), a.Body)
 	}, SpecTimeout(time.Minute))
 
-	It("is warned of where the API needs one", func(ctx SpecContext) {
+	It("causes a warning if the API requires one", func(ctx SpecContext) {
 		file := filepath.Join(GinkgoT().TempDir(), "token")
 		const token = "0123456789abcdef0123456789abcdef"
 		Expect(os.WriteFile(file, []byte(token), 0o600)).To(Succeed())
@@ -94,7 +94,7 @@ var _ = Describe("An upstream that leads to the gateway itself", func() {
 	}, SpecTimeout(time.Minute))
 })
 
-var _ = Describe("Upstreams that the operator rules out", func() {
+var _ = Describe("Upstreams that the operator forbids", func() {
 	It("are refused", func(ctx SpecContext) {
 		t := startTarget(ctx, "--upstream-deny", "169.254.0.0/16, fd00::/8,*.internal,127.6.6.0/24")
 		for _, address := range some(4, []string{
@@ -111,7 +111,7 @@ var _ = Describe("Upstreams that the operator rules out", func() {
 		Expect(a.Header["Gatehouse-Warning"]).To(ConsistOf(ContainSubstring("/upstream/named has a DNS name, which only Envoy resolves")))
 	}, SpecTimeout(time.Minute))
 
-	It("are closed where they are stored already", func(ctx SpecContext) {
+	It("are closed if they are already stored", func(ctx SpecContext) {
 		dir := GinkgoT().TempDir()
 		begin := func(args ...string) target {
 			GinkgoHelper()

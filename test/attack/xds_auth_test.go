@@ -206,7 +206,7 @@ func (l *xdsLab) expectClean(text string, what string) {
 	Expect(text).NotTo(Or(ContainSubstring("goroutine"), ContainSubstring(".go:"), ContainSubstring("panic"), ContainSubstring("PRIVATE KEY")), what)
 }
 
-var _ = Describe("Somebody at the xDS port who is not who he says", Ordered, ContinueOnFailure, func() {
+var _ = Describe("A client of the xDS port with a false identity", Ordered, ContinueOnFailure, func() {
 	var l *xdsLab
 	var edge xdsClient
 	addresses, weight := 0, 1
@@ -263,12 +263,12 @@ var _ = Describe("Somebody at the xDS port who is not who he says", Ordered, Con
 			Expect(l.refusedFrom(address)).To(Equal([]string{a.reason}), "%s: one line for all %d", a.name, times)
 		}
 	}
-	It("has a bad certificate", func(ctx SpecContext) { refused(ctx, byOthers()) }, SpecTimeout(2*time.Minute))
-	It("has a certificate for somebody else", func(ctx SpecContext) { refused(ctx, withOtherNames()) }, SpecTimeout(2*time.Minute))
-	It("has a bad token, or somebody else's", func(ctx SpecContext) { refused(ctx, withTokens()) }, SpecTimeout(2*time.Minute))
-	It("makes other calls than an Envoy", func(ctx SpecContext) { refused(ctx, byOtherCalls()) }, SpecTimeout(2*time.Minute))
+	It("is refused with a bad certificate", func(ctx SpecContext) { refused(ctx, byOthers()) }, SpecTimeout(2*time.Minute))
+	It("is refused with a certificate for somebody else", func(ctx SpecContext) { refused(ctx, withOtherNames()) }, SpecTimeout(2*time.Minute))
+	It("is refused with a bad token, or somebody else's", func(ctx SpecContext) { refused(ctx, withTokens()) }, SpecTimeout(2*time.Minute))
+	It("is refused for other calls than an Envoy's", func(ctx SpecContext) { refused(ctx, byOtherCalls()) }, SpecTimeout(2*time.Minute))
 
-	It("is told the same of a proxy that exists and of one that does not", func(ctx SpecContext) {
+	It("gets the same answer for a proxy that exists and one that does not", func(ctx SpecContext) {
 		for _, cert := range []*tls.Certificate{nil, l.issued("inner"), l.issued("ratelimit")} {
 			for _, call := range []string{callADS, callLRS} {
 				told := map[string]bool{}
@@ -282,7 +282,7 @@ var _ = Describe("Somebody at the xDS port who is not who he says", Ordered, Con
 		}
 	}, SpecTimeout(time.Minute))
 
-	It("says who he is, and later somebody else", func(ctx SpecContext) {
+	It("cannot change its identity later", func(ctx SpecContext) {
 		s := openStream(ctx, l.dial(nextAddress(), l.issued("inner")))
 		s.say(firstRequest("inner", clusterType))
 		s.say(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "edge"}, TypeUrl: listenerType})
@@ -318,7 +318,7 @@ var _ = Describe("Somebody at the xDS port who is not who he says", Ordered, Con
 		}
 	}, SpecTimeout(time.Minute))
 
-	It("speaks another protocol", func(ctx SpecContext) {
+	It("is refused with another protocol", func(ctx SpecContext) {
 		const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 		versions := func(low, high uint16, protocols ...string) *tls.Config {
 			c := l.tlsConfig(l.issued("edge"))
@@ -347,7 +347,7 @@ var _ = Describe("Somebody at the xDS port who is not who he says", Ordered, Con
 			}
 			Eventually(func() []string { return l.refusedFrom(address) }).Should(Equal([]string{a.reason}), a.name)
 		}
-		By("HTTP/1.1 in the right TLS")
+		By("HTTP/1.1 over the right TLS")
 		got := l.say(ctx, nextAddress(), l.tlsConfig(l.issued("edge")), "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		Expect(got).NotTo(ContainSubstring("HTTP/1"))
 		l.expectClean(got, "HTTP/1.1")

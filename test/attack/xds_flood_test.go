@@ -85,7 +85,7 @@ var _ = Describe("A flood of connections at the xDS port", func() {
 		return string(b[:n])
 	}
 
-	DescribeTable("keeps out nobody else, and takes a bounded part of the program", func(ctx SpecContext, begin func(net.Conn) error) {
+	DescribeTable("delays nobody else, and uses a limited part of the program", func(ctx SpecContext, begin func(net.Conn) error) {
 		before := l.descriptors()
 		if begin == nil {
 			half := hello()[:100]
@@ -100,18 +100,18 @@ var _ = Describe("A flood of connections at the xDS port", func() {
 		served(ctx, "127.0.9.2")
 		Expect(l.served("/")).To(Equal("blue"))
 
-		By("and leaves nothing")
+		By("and leaves nothing behind")
 		for _, conn := range conns {
 			_ = conn.Close()
 		}
 		Eventually(l.descriptors).Should(BeNumerically("<=", before+50))
 		served(ctx, "127.0.9.1")
 	},
-		Entry("that say nothing", SpecTimeout(2*time.Minute), func(net.Conn) error { return nil }),
+		Entry("that send nothing", SpecTimeout(2*time.Minute), func(net.Conn) error { return nil }),
 		Entry("with half a handshake", SpecTimeout(2*time.Minute), nil),
 	)
 
-	It("of TLS clients that prove nothing keeps out nobody else", func(ctx SpecContext) {
+	It("of TLS clients without credentials delays nobody else", func(ctx SpecContext) {
 		config := l.tlsConfig(nil)
 		conns, _ := l.flood(ctx, "127.0.9.1", unproven+100, func(conn net.Conn) error {
 			t := tls.Client(conn, config)
@@ -126,7 +126,7 @@ var _ = Describe("A flood of connections at the xDS port", func() {
 		served(ctx, "127.0.9.2")
 	}, SpecTimeout(2*time.Minute))
 
-	It("does not count those who have proved who they are", func(ctx SpecContext) {
+	It("does not count clients that have authenticated", func(ctx SpecContext) {
 		for range 20 {
 			s := openStream(context.Background(), l.dial("127.0.9.1", l.issued("edge")))
 			s.say(firstRequest("edge", clusterType))
@@ -141,7 +141,7 @@ var _ = Describe("A flood of connections at the xDS port", func() {
 		Expect(l.refusals(ctx, "connections")).To(BeZero())
 	}, SpecTimeout(2*time.Minute))
 
-	It("ends what dawdles through its handshake", func(ctx SpecContext) {
+	It("ends slow handshakes", func(ctx SpecContext) {
 		conn, err := from("127.0.9.1").DialContext(ctx, "tcp", l.XDSAddr)
 		Expect(err).NotTo(HaveOccurred())
 		defer conn.Close()

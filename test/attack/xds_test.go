@@ -98,7 +98,7 @@ func logged(t target, msg string) (lines, longest int) {
 }
 
 var _ = Describe("An xDS client", func() {
-	It("needs a node id that a proxy could have", func(ctx SpecContext) {
+	It("needs a node id that could be a proxy", func(ctx SpecContext) {
 		for _, n := range some(4, badNodes) {
 			if n.id != strings.ToValidUTF8(n.id, "") {
 				continue
@@ -113,7 +113,7 @@ var _ = Describe("An xDS client", func() {
 		_, longest := logged(gw, "envoy refused")
 		Expect(longest).To(BeNumerically("<", 2000))
 
-		By("a name that no proxy has yet is waited for")
+		By("a name without a proxy is accepted, and waits")
 		s := openStream(ctx, dial(gw.XDSAddr))
 		s.say(firstRequest("later", clusterType))
 		r, err := s.Recv()
@@ -121,7 +121,7 @@ var _ = Describe("An xDS client", func() {
 		Expect(r.GetResources()).To(BeEmpty())
 	}, SpecTimeout(time.Minute))
 
-	It("does not fill log, status and events with the words of its refusals", func(ctx SpecContext) {
+	It("does not fill log, status and events with the reasons of its refusals", func(ctx SpecContext) {
 		s := openStream(ctx, dial(gw.XDSAddr))
 		s.say(firstRequest("gw", clusterType))
 		r, err := s.Recv()
@@ -145,7 +145,7 @@ var _ = Describe("An xDS client", func() {
 		Eventually(xds).ShouldNot(ContainSubstring("evil"))
 	}, SpecTimeout(time.Minute))
 
-	DescribeTable("is cut off when it asks for too much",
+	DescribeTable("is disconnected if it requests too much",
 		func(want codes.Code, req *discoveryv3.DeltaDiscoveryRequest) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
@@ -168,7 +168,7 @@ var _ = Describe("An xDS client", func() {
 		}),
 	)
 
-	It("gets little for asking again and again", func(ctx SpecContext) {
+	It("gets few answers if it requests again and again", func(ctx SpecContext) {
 		const questions = 3000
 		s := openStream(ctx, dial(gw.XDSAddr))
 		answers := make(chan int)
@@ -207,7 +207,7 @@ var _ = Describe("An xDS client", func() {
 		<-sent
 	}, SpecTimeout(time.Minute))
 
-	It("leaves nothing, however many there are and whatever each says", func(ctx SpecContext) {
+	It("leaves nothing behind, however many there are and whatever each one sends", func(ctx SpecContext) {
 		clients := 12 // together they may keep nothing more than ten of them
 		if all() {
 			clients = 100
@@ -258,7 +258,7 @@ var _ = Describe("An xDS client", func() {
 			before/1e6, few/1e6, clients, many/1e6, 4*clients))
 	}, SpecTimeout(5*time.Minute))
 
-	It("does not fill the log by coming and going", func(ctx SpecContext) {
+	It("does not fill the log by reconnecting", func(ctx SpecContext) {
 		t := startEmpty(ctx, nil)
 		const comings = 2000
 		conn := dial(t.XDSAddr)
@@ -276,7 +276,7 @@ var _ = Describe("An xDS client", func() {
 })
 
 var _ = Describe("A client that plays a rate-limit engine", func() {
-	It("fills neither log nor status with its words", func(ctx SpecContext) {
+	It("fills neither log nor status with its messages", func(ctx SpecContext) {
 		t := startEmpty(ctx, nil)
 		for _, first := range []*discoveryv3.DiscoveryRequest{
 			{Node: &corev3.Node{Id: "ratelimit"}, TypeUrl: limitType, VersionInfo: strings.Repeat("v", 1<<20)},

@@ -25,7 +25,7 @@ func TestBench(t *testing.T) {
 }
 
 var _ = Describe("The yardstick", func() {
-	It("measures everything, says what it holds against what, and leaves nothing behind", func(ctx SpecContext) {
+	It("measures everything, names what each result is compared with, and leaves nothing behind", func(ctx SpecContext) {
 		floor, err := gexec.Build("github.com/gatehouse-gateway/gatehouse/test/bench/floor")
 		Expect(err).NotTo(HaveOccurred())
 		envoys, err := gexec.Build("github.com/gatehouse-gateway/gatehouse/test/bench/envoys")
@@ -79,7 +79,7 @@ var _ = Describe("The yardstick", func() {
 	}, SpecTimeout(10*time.Minute))
 })
 
-var _ = Describe("A run that is interrupted", func() {
+var _ = Describe("An interrupted run", func() {
 	It("reports what it has measured, and leaves nothing behind", func() {
 		tmp := GinkgoT().TempDir()
 		GinkgoT().Setenv("TMPDIR", tmp)
@@ -116,8 +116,8 @@ var _ = Describe("parse", func() {
 			Expect(err).To(MatchError(want))
 		},
 		Entry("an unknown part", `--only: "speed" is none of latency, document, bulk, start, streams, rps, accesslog, filters, ratelimit, idle, scale, domains`, "--only", "idle,speed"),
-		Entry("a size of nothing", `--sizes: "0" is not a number above 0`, "--sizes", "10,0"),
-		Entry("a stray word", `"rps" is not a flag`, "rps"),
+		Entry("a size of zero", `--sizes: "0" is not a number above 0`, "--sizes", "10,0"),
+		Entry("an unexpected word", `"rps" is not a flag`, "rps"),
 	)
 })
 
@@ -130,7 +130,7 @@ var _ = DescribeTable("quantile",
 )
 
 var _ = Describe("A row", func() {
-	It("is held against its aim as it is shown, to two digits", func() {
+	It("is compared with its target as it is shown, to two digits", func() {
 		Expect(beside("", "ms", 1.004, 1).atMost(1).verdict()).To(Equal("met"))
 		Expect(beside("", "ms", 1.006, 1).atMost(1).verdict()).To(Equal("MISSED"))
 		Expect(beside("", "req/s", 0.966, 1).atLeast(0.97).verdict()).To(Equal("met"))
@@ -157,7 +157,7 @@ var _ = Describe("A row", func() {
 })
 
 var _ = Describe("medians", func() {
-	It("are held against the other side's in the order in which they were measured", func() {
+	It("are compared with the other side's in the order of the measurements", func() {
 		gatehouse, other := newSeries(), newSeries()
 		for _, v := range []float64{3, 1, 2} {
 			gatehouse.add("served", "s", v)
@@ -176,7 +176,7 @@ var _ = Describe("medians", func() {
 })
 
 var _ = Describe("The verdict", func() {
-	It("has a line for every aim, met or missed", func() {
+	It("has a line for every target, met or missed", func() {
 		var out bytes.Buffer
 		r := report{Sections: []section{
 			{Title: "Start", Rows: rows{beside("served", "s", 3, 2).atMost(2), beside("CPU", "s", 3, 2)}},
@@ -196,7 +196,7 @@ MISSED  Idle: load: 1.50 % (< 1 %)
 })
 
 var _ = Describe("tenthChanged", func() {
-	It("changes every tenth route and the last one, and leaves the list alone", func() {
+	It("changes every tenth route and the last one, and leaves the list unchanged", func() {
 		before := layout.Routes(12, layout.PerService, 9)
 		after := tenthChanged(before)
 		var changed []string
@@ -210,19 +210,19 @@ var _ = Describe("tenthChanged", func() {
 })
 
 var _ = Describe("cpuTime", func() {
-	It("adds user and system time, whatever the program is called", func() {
+	It("adds user and system time, whatever the program's name", func() {
 		stat := []byte("42 (a) b) S 1 42 42 0 -1 4194560 100 0 0 0 150 25 0 0 20 0 8 0 100 1000 10")
 		Expect(cpuTime(stat)).To(Equal(1750 * time.Millisecond))
 	})
 
-	It("refuses something else", func() {
+	It("refuses anything else", func() {
 		_, err := cpuTime([]byte("42 (a) S 1"))
 		Expect(err).To(MatchError("too few fields"))
 	})
 })
 
 var _ = Describe("wire", func() {
-	DescribeTable("asks again and again, whether the connection is kept or not",
+	DescribeTable("calls again and again, whether the connection is kept or not",
 		func(ctx SpecContext, keep bool) {
 			before := gleak.Goroutines()
 			b, err := newBackend(ctx, keep)
@@ -241,7 +241,7 @@ var _ = Describe("wire", func() {
 			Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before))
 		},
 		Entry("kept", true),
-		Entry("not kept: every second question finds it closed", false),
+		Entry("not kept: every second call finds it closed", false),
 	)
 
 	It("stops waiting when its context ends", func() {

@@ -124,7 +124,7 @@ var _ = Describe("The chart", Ordered, func() {
 		Expect(kubernetes.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")).NotTo(BeEmpty())
 	})
 
-	It("has nothing that helm lint warns of", func() {
+	It("causes no warning of helm lint", func() {
 		for name, text := range variants() {
 			_, errOut, err := helm("lint", "--strict", "--quiet", chart, values(text))
 			Expect(err).NotTo(HaveOccurred(), "%s: %s", name, errOut)
@@ -133,7 +133,7 @@ var _ = Describe("The chart", Ordered, func() {
 
 	for _, name := range slices.Sorted(maps.Keys(variants())) {
 		text := variants()[name]
-		It("is taken by an API server, and its pods by Pod Security: "+name, func() {
+		It("is accepted by an API server, and its pods by Pod Security: "+name, func() {
 			ctx := limit()
 			list := render(text)
 			out, err := kubernetes.Apply(ctx, list.yaml(), "--server-side", "--dry-run=server", "--validate=strict")
@@ -146,7 +146,7 @@ var _ = Describe("The chart", Ordered, func() {
 		})
 	}
 
-	It("has pods with host ports, and those alone, that need a privileged namespace", func() {
+	It("has pods that need a privileged namespace only if they have host ports", func() {
 		ctx := limit()
 		for _, pod := range render(variants()["a DaemonSet with host ports"]).pods() {
 			_, err := kubernetes.Apply(ctx, objects{pod}.yaml(), "--server-side", "--dry-run=server")
@@ -158,7 +158,7 @@ var _ = Describe("The chart", Ordered, func() {
 		}
 	})
 
-	It("brings CustomResourceDefinitions that the API server takes", func() {
+	It("installs CustomResourceDefinitions that the API server accepts", func() {
 		files, err := filepath.Glob(chart + "/crds/*.yaml")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(files).To(HaveLen(4))
@@ -170,7 +170,7 @@ var _ = Describe("The chart", Ordered, func() {
 		}
 	})
 
-	It("says what to do next", func() {
+	It("explains what to do next", func() {
 		for text, words := range map[string]string{
 			"": "kind: GatewayHost", variants()["mode rest"]: "-d Name=gatehouse http://127.0.0.1:1323/proxy",
 		} {

@@ -107,7 +107,7 @@ var _ = Describe("The values of the chart", func() {
 		Expect(begin+have).To(Equal(want), "run make chart-docs")
 	})
 
-	It("are those of its schema", func() {
+	It("are the same as in its schema", func() {
 		text, err := os.ReadFile(chart + "/values.schema.json")
 		Expect(err).NotTo(HaveOccurred())
 		var schema map[string]any

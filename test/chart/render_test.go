@@ -5,7 +5,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-var _ = Describe("What the chart renders", func() {
+var _ = Describe("The output of the chart", func() {
 	It("is a whole gateway by default", func() {
 		Expect(render("").names()).To(ConsistOf(
 			"Deployment/gatehouse-control-plane", "ConfigMap/gatehouse-proxies", "Service/gatehouse-api", "Service/gatehouse-xds",
@@ -22,7 +22,7 @@ var _ = Describe("What the chart renders", func() {
 		))
 	})
 
-	It("is little with everything off", func() {
+	It("is small with everything off", func() {
 		Expect(render(off).names()).To(ConsistOf(
 			"Deployment/gatehouse-control-plane", "ConfigMap/gatehouse-proxies", "Service/gatehouse-api", "Service/gatehouse-xds",
 			"Deployment/gatehouse-envoy-gatehouse", "Secret/gatehouse-ca", "Secret/gatehouse-control-plane-tls", "Secret/gatehouse-envoy-gatehouse-tls",
@@ -52,7 +52,7 @@ var _ = Describe("What the chart renders", func() {
 			Not(HaveKey("GATEHOUSE_MODE")), Not(HaveKey("GATEHOUSE_KUBERNETES_PROXIES")),
 		))
 		Expect(list.names()).NotTo(ContainElement("ConfigMap/gatehouse-proxies"))
-		By("keeping what opens the secrets of the database")
+		By("keeping the key for the secrets of the database")
 		Expect(list.get("Secret/gatehouse-secret-key").at("metadata.annotations.helm|sh/resource-policy")).To(Equal("keep"))
 		Expect(list.get("Secret/gatehouse-api-token").at("metadata.annotations")).To(BeNil())
 	})
@@ -66,12 +66,12 @@ var _ = Describe("What the chart renders", func() {
 		Expect(envoy.at("spec.template.spec.terminationGracePeriodSeconds")).To(BeEquivalentTo(45))
 		Expect(envoy.at("spec.template.spec.containers.0.lifecycle.preStop.sleep.seconds")).To(BeEquivalentTo(5))
 		Expect(envoy.at("spec.strategy.rollingUpdate")).To(Equal(map[string]any{"maxSurge": float64(1), "maxUnavailable": float64(0)}))
-		By("leaving room in the node's port")
+		By("leaving enough room in the node's port")
 		Expect(render(variants()["a DaemonSet with host ports"]).get("DaemonSet/gatehouse-envoy-gatehouse").at("spec.updateStrategy.rollingUpdate")).
 			To(Equal(map[string]any{"maxSurge": float64(0), "maxUnavailable": float64(1)}))
 	})
 
-	It("lets each proxy say what differs", func() {
+	It("lets each proxy have its own settings", func() {
 		list := render(variants()["two proxies"])
 		Expect(list.get("Deployment/gatehouse-control-plane").environment()).To(HaveKeyWithValue("GATEHOUSE_KUBERNETES_PROXIES", "edge,inner"))
 		Expect(list.get("ConfigMap/gatehouse-proxies").at("data.proxies|yaml")).To(Equal(`version: 1
@@ -97,7 +97,7 @@ proxies:
 		Expect(list.get("Service/gatehouse-envoy-inner").at("spec.externalTrafficPolicy")).To(BeNil())
 		Expect(list.get("DaemonSet/gatehouse-envoy-inner").at("spec.replicas")).To(BeNil())
 		Expect(list.names()).NotTo(ContainElement("Deployment/gatehouse-envoy-inner"))
-		By("giving each a certificate that names it alone")
+		By("giving each one a certificate that names only itself")
 		Expect(list.get("Job/gatehouse-secrets-1").at("spec.template.spec.containers.0.args")).To(ContainElements(
 			"--proxy=edge=gatehouse-envoy-edge-tls", "--proxy=inner=gatehouse-envoy-inner-tls"))
 	})
@@ -116,7 +116,7 @@ proxies:
 		Expect(list.get("Deployment/edge-gateway-ratelimit").at("spec.template.spec.imagePullSecrets")).To(Equal([]any{map[string]any{"name": "pull"}}))
 	})
 
-	It("passes on what people expect to be able to set", func() {
+	It("includes common settings of pods and Services", func() {
 		list := render(everything)
 		for _, name := range []string{"Deployment/edge-gateway-control-plane", "Deployment/edge-gateway-envoy-gatehouse"} {
 			o := list.get(name)
@@ -140,7 +140,7 @@ proxies:
 		Expect(list.get("Service/edge-gateway-envoy-gatehouse").at("spec.externalTrafficPolicy")).To(Equal("Cluster"))
 	})
 
-	It("restarts no pod when only the version of the chart differs", func() {
+	It("restarts no pod if only the chart version differs", func() {
 		for _, pod := range render("").pods() {
 			if pod.name() == "pod-gatehouse-test" {
 				continue // helm test creates it again each time
@@ -158,7 +158,7 @@ proxies:
 		Expect(list.get("HorizontalPodAutoscaler/gatehouse-envoy-gatehouse").at("spec.maxReplicas")).To(BeEquivalentTo(50))
 	})
 
-	It("asks cert-manager for the names that the xDS port demands", func() {
+	It("requests from cert-manager the names that the xDS port requires", func() {
 		list := render(variants()["cert-manager"])
 		Expect(list.get("Certificate/gatehouse-envoy-gatehouse-tls").at("spec.uris")).To(Equal([]any{"spiffe://gatehouse/proxy/gatehouse"}))
 		Expect(list.get("Certificate/gatehouse-envoy-gatehouse-tls").at("spec.usages")).To(Equal([]any{"digital signature", "client auth"}))
@@ -172,7 +172,7 @@ proxies:
 		Expect(render(variants()["an issuer of cert-manager"]).names()).NotTo(ContainElement(HavePrefix("Issuer/")))
 	})
 
-	It("opens each port to those who need it", func() {
+	It("opens each port only to those that need it", func() {
 		list := render("")
 		port := func(name string, i string) any {
 			return list.get("NetworkPolicy/" + name).at("spec.ingress." + i + ".ports.0.port")
@@ -195,7 +195,7 @@ proxies:
 		Expect(from("gatehouse-redis", "0")).To(Equal([]any{"ratelimit"}))
 	})
 
-	It("has no setting of Services in the environment of its pods", func() {
+	It("does not put settings of Services into the environment of its pods", func() {
 		for name, text := range variants() {
 			for _, pod := range render(text).pods() {
 				Expect(pod.at("spec.enableServiceLinks")).To(BeFalse(), "%s: %s", name, pod.name())

@@ -62,7 +62,7 @@ func (list objects) automounted() (names []string) {
 	return names
 }
 
-var _ = Describe("The rights of the parts", func() {
+var _ = Describe("The permissions of the components", func() {
 	// docs/kubernetes.md says what each is for.
 	const secretsOfJob = "gatehouse-secrets in gw: get update secrets named gatehouse-ca gatehouse-control-plane-tls gatehouse-envoy-gatehouse-tls " +
 		"gatehouse-ratelimit-tls gatehouse-api-token gatehouse-redis"
@@ -91,26 +91,26 @@ var _ = Describe("The rights of the parts", func() {
 		return lines
 	}
 
-	It("are the least for all namespaces", func() {
+	It("are minimal for all namespaces", func() {
 		list := render("")
 		Expect(list.rights()).To(ConsistOf(append(reads("gw-gatehouse-control-plane everywhere"), inRelease...)))
 		Expect(list.automounted()).To(Equal([]string{"cronjob-gatehouse-renew", "deployment-gatehouse-control-plane", "job-gatehouse-secrets-1"}))
 	})
 
-	It("are none outside the namespaces that are named", func() {
+	It("are empty outside the specified namespaces", func() {
 		list := render("kubernetes: {namespaces: [team-a, team-b]}")
 		want := append(reads("gatehouse-control-plane-gw in team-a"), reads("gatehouse-control-plane-gw in team-b")...)
 		Expect(list.rights()).To(ConsistOf(append(want, inRelease...)))
 		Expect(list.names()).NotTo(ContainElement(HavePrefix("Cluster")))
 	})
 
-	It("are none of the Kubernetes API in mode rest, but for the Secrets of the chart", func() {
+	It("are empty for the Kubernetes API in mode rest, except for the Secrets of the chart", func() {
 		list := render(variants()["mode rest"])
 		Expect(list.rights()).To(Equal([]string{secretsOfJob + " gatehouse-secret-key"}))
 		Expect(list.automounted()).To(Equal([]string{"cronjob-gatehouse-renew", "job-gatehouse-secrets-1"}))
 	})
 
-	It("are none at all where the Secrets are the user's own", func() {
+	It("are empty if the Secrets are the user's own", func() {
 		list := render(variants()["Secrets of the user's own"])
 		Expect(list.rights()).To(BeEmpty())
 		Expect(list.automounted()).To(BeEmpty())
@@ -118,7 +118,7 @@ var _ = Describe("The rights of the parts", func() {
 		Expect(list.names()).NotTo(ContainElement(ContainSubstring("Job/")))
 	})
 
-	It("are bound to the service account of the part alone", func() {
+	It("belong to the component's own service account", func() {
 		for _, o := range render("") {
 			if !strings.HasSuffix(o.kind(), "RoleBinding") {
 				continue

@@ -15,7 +15,7 @@ import (
 )
 
 var _ = Describe("The probe of the rate-limit engine", func() {
-	It("fails when the certificate was replaced after process 1 began", func() {
+	It("fails after the certificate is replaced, because process 1 has the old one", func() {
 		path, err := testkit.Binary("ratelimit-health")
 		Expect(err).NotTo(HaveOccurred())
 		file := filepath.Join(GinkgoT().TempDir(), "tls.crt")
@@ -86,7 +86,7 @@ var _ = Describe("The Job that fills the Secrets", Ordered, func() {
 		return m
 	}
 
-	It("makes what each part needs, with no more rights than those of its Role", func() {
+	It("creates what each component needs, with only the permissions of its Role", func() {
 		Expect(job()).To(And(ContainSubstring("Secret gw/gatehouse-ca: written: ca.crt, ca.key\n"), ContainSubstring("Secret gw/gatehouse-secret-key: written: secret.key\n")))
 		for _, name := range []string{"gatehouse-control-plane-tls", "gatehouse-envoy-gatehouse-tls", "gatehouse-ratelimit-tls"} {
 			Expect(data(name)).To(And(HaveLen(3), HaveKeyWithValue("ca.crt", data("gatehouse-ca")["ca.crt"]), HaveKey("tls.crt"), HaveKey("tls.key")))
@@ -95,7 +95,7 @@ var _ = Describe("The Job that fills the Secrets", Ordered, func() {
 		Expect(data("gatehouse-redis")["password"]).NotTo(Equal(data("gatehouse-api-token")["token"]))
 	})
 
-	It("changes nothing the next time, nor does an update of the chart", func() {
+	It("changes nothing the next time, nor after an update of the chart", func() {
 		before := all()
 		Expect(job()).NotTo(ContainSubstring("written"))
 		_, err := kubernetes.Apply(limit(), list.yaml())
@@ -103,7 +103,7 @@ var _ = Describe("The Job that fills the Secrets", Ordered, func() {
 		Expect(all()).To(Equal(before))
 	})
 
-	It("makes again what is gone", func() {
+	It("recreates what is missing", func() {
 		before := all()
 		_, err := kubernetes.Kubectl(limit(), "patch", "secret", "gatehouse-envoy-gatehouse-tls", "--namespace=gw", "--patch", `{"data": null}`)
 		Expect(err).NotTo(HaveOccurred())
@@ -115,7 +115,7 @@ var _ = Describe("The Job that fills the Secrets", Ordered, func() {
 		Expect(after).To(Equal(before))
 	})
 
-	It("cannot read another Secret", func() {
+	It("cannot read any other Secret", func() {
 		_, err := kubernetes.Apply(limit(), "apiVersion: v1\nkind: Secret\nmetadata: {name: other, namespace: gw}")
 		Expect(err).NotTo(HaveOccurred())
 		path, err := testkit.Binary("gatehouse")

@@ -140,7 +140,7 @@ var _ = Describe("Chromium", func() {
 		}
 	}, SpecTimeout(5*time.Minute))
 
-	It("makes a connection for each host of a wildcard certificate, after 421, above all for one that verifies clients", func(ctx SpecContext) {
+	It("opens a connection for each host of a wildcard certificate, after 421, above all for one that verifies clients", func(ctx SpecContext) {
 		b := newBrowser(ctx)
 		b.serve(ctx, "vault", "vault.wild.test")
 		a, err := b.API.Do(ctx, http.MethodPatch, "/service/vault?wait=applied", "application/json", `{"client_validation_cacertificate":"clients"}`)
@@ -173,7 +173,7 @@ var _ = Describe("Chromium", func() {
 		}
 	}, SpecTimeout(2*time.Minute))
 
-	DescribeTable("shows its certificate to a service that asks for one", func(ctx SpecContext, show func(context.Context, browser), subject string) {
+	DescribeTable("presents its certificate to a service that requests one", func(ctx SpecContext, show func(context.Context, browser), subject string) {
 		for _, flag := range []string{"--disable-http2", "--disable-quic"} {
 			b := newBrowser(ctx)
 			if show != nil {

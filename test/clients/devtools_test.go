@@ -147,7 +147,7 @@ var _ = Describe("Chromium", func() {
 		t.open(b.url("ec.test", "/page/deep?a=b"))
 		Eventually(t.eval).WithArguments(hasForm).Should(Equal("true"))
 		Expect(t.eval(`location.origin`)).To(Equal(idp.Issuer))
-		By("with the cookies of the flow, which go to the callback only")
+		By("with the cookies of the flow, which are sent to the callback only")
 		flow := t.cookies("ec.test")
 		Expect(flow).To(And(HaveKey("OauthNonce"), HaveKey("CodeVerifier")))
 		for name, k := range flow {
@@ -162,7 +162,7 @@ var _ = Describe("Chromium", func() {
 			Expect([]any{k.Path, k.Secure, k.HTTPOnly, k.SameSite}).To(Equal([]any{"/", true, true, "Lax"}), name)
 			Expect(k.Expires).To(BeNumerically(">", 0), name)
 		}
-		By("which scripts use and cannot read")
+		By("which scripts can use but not read")
 		Expect(t.eval(`fetch('/api', {method: 'POST'}).then(r => r.status)`)).To(Equal("200"))
 		Expect(t.eval(`document.cookie`)).To(BeEmpty())
 		Expect(t.eval(`fetch('/api', {credentials: 'omit'}).then(r => r.status + ' ' + r.redirected)`)).To(Equal("401 false"))

@@ -110,7 +110,7 @@ func (s secured) asks(name string) (list []ask) {
 }
 
 var _ = Describe("HTTPS is served to", func() {
-	DescribeTable("clients of HTTP/1.1 and HTTP/2, TLS 1.2 and 1.3, with certificates of their own right, wrong, expired and absent",
+	DescribeTable("clients of HTTP/1.1 and HTTP/2, TLS 1.2 and 1.3, with valid, wrong, expired and missing certificates of their own",
 		func(ctx SpecContext, name string, send client) {
 			s := secure(ctx)
 			list, authority, wrong, arrived := s.asks(name), file("ca.pem", s.authority.PEM), "", 0
@@ -139,7 +139,7 @@ var _ = Describe("HTTPS is served to", func() {
 			}
 			Expect(wrong).To(BeEmpty())
 			Expect(list).To(HaveLen(2 * 2 * (7 + 6)))
-			Expect(s.blue.Requests()).To(BeEquivalentTo(arrived), "no request but those of whom is let in")
+			Expect(s.blue.Requests()).To(BeEquivalentTo(arrived), "only the requests of accepted clients")
 		},
 		Entry("curl", "curl", client(curl), SpecTimeout(3*time.Minute)),
 		Entry("Go", "go", client(goHTTP), SpecTimeout(3*time.Minute)),
@@ -147,7 +147,7 @@ var _ = Describe("HTTPS is served to", func() {
 		Entry("openssl s_client", "openssl", client(openssl), SpecTimeout(3*time.Minute)),
 	)
 
-	It("clients that know no elliptic curves in certificates, with the RSA one", func(ctx SpecContext) {
+	It("clients that do not support elliptic curves in certificates, with the RSA one", func(ctx SpecContext) {
 		s := secure(ctx)
 		authority := file("ca.pem", s.authority.PEM)
 		for _, args := range [][]string{{"-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"}, {"-tls1_3", "-sigalgs", "rsa_pss_rsae_sha256"}} {

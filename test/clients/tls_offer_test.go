@@ -305,7 +305,7 @@ renegotiation, by openssl  refused (no_renegotiation)
 `))
 	}, SpecTimeout(3*time.Minute))
 
-	It("TLS 1.3 alone, where Tls_min_version says so", func(ctx SpecContext) {
+	It("only TLS 1.3, if Tls_min_version says so", func(ctx SpecContext) {
 		Expect(table(ctx, "1.3")).To(Equal(`SSL 3.0                    refused (closed)
 TLS 1.0                    refused (protocol_version)
 TLS 1.1                    refused (protocol_version)

@@ -21,7 +21,7 @@ var _ = Describe("The chart in mode kubernetes", Ordered, func() {
 		})
 	})
 
-	It("comes from nothing to a request at the NodePort and at the port of the node", func(ctx SpecContext) {
+	It("gets from nothing to a request at the NodePort and at the node's port", func(ctx SpecContext) {
 		r.upgrade()
 		for _, proxy := range []string{"gatehouse", "edge"} {
 			apply(r.namespace, fmt.Sprintf(`
@@ -42,12 +42,12 @@ spec:
 		Expect(r.helm("test")).To(ContainSubstring("Phase:          Succeeded"))
 	})
 
-	It("has the rights that the control plane needs", func(ctx SpecContext) {
+	It("has the permissions that the control plane needs", func(ctx SpecContext) {
 		log := kubectl("logs", "--namespace", r.namespace, "--selector", "app.kubernetes.io/component=control-plane", "--tail=-1")
 		Expect(log).NotTo(ContainSubstring("forbidden"))
 	})
 
-	It("loses no request of 500 a second while versions and values change, and change back", func() {
+	It("loses no request of 500 a second during changes of versions and values, and their rollback", func() {
 		r.underTraffic(host, func() {
 			r.upgrade("--set", "images.controlPlane.tag=next", "--set", "images.envoy.tag=next", "--set", "envoy.maxConnections=40000")
 			r.helm("rollback", "--wait", "--timeout", "4m")
@@ -55,7 +55,7 @@ spec:
 		})
 	})
 
-	It("loses no request when a control plane is killed, and comes back", func() {
+	It("loses no request when a control plane is killed and restarted", func() {
 		r.underTraffic(host, func() {
 			kubectl("delete", "pod", r.pod("control-plane"), "--namespace", r.namespace, "--grace-period=0", "--force")
 			r.ready()

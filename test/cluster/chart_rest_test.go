@@ -56,25 +56,25 @@ proxies: [{name: gatehouse}, {name: edge}]
 		Expect(err).NotTo(HaveOccurred())
 	}
 
-	It("comes from nothing to a request at the NodePort and at the port of the node", func(ctx SpecContext) {
+	It("gets from nothing to a request at the NodePort and at the node's port", func(ctx SpecContext) {
 		r.upgrade()
 		configure(host)
 		answers(ctx, r.nodeAddr(), host)
 		answers(ctx, nodeAddress+":"+hostPort, host)
 	})
 
-	It("passes helm test, which asks through an Envoy, too", func() {
+	It("passes helm test, which also sends a request through an Envoy", func() {
 		r.values += "test: {url: http://gatehouse-envoy-gatehouse/}\n"
 		r.upgrade()
 		Expect(r.helm("test")).To(ContainSubstring("Phase:          Succeeded"))
 	})
 
-	It("loses no request of 500 a second while versions and values change, and change back", func() {
+	It("loses no request of 500 a second during changes of versions and values, and their rollback", func() {
 		r.underTraffic(host, func() {
 			By("another version of the programs, and other values")
 			r.upgrade("--set", "images.controlPlane.tag=next", "--set", "images.envoy.tag=next", "--set", "envoy.maxConnections=40000", "--set", "controlPlane.logLevel=debug")
 			Expect(r.image("deployment/gatehouse-envoy-gatehouse")).To(Equal("gatehouse:next"))
-			By("back")
+			By("the rollback")
 			r.helm("rollback", "--wait", "--timeout", "4m")
 			r.ready()
 		})
@@ -90,7 +90,7 @@ proxies: [{name: gatehouse}, {name: edge}]
 		Expect(kubectl("get", "jobs", "--namespace", r.namespace, "--output", "name")).NotTo(ContainSubstring("gatehouse-secrets-1\n"), "the Job of the first revision")
 	})
 
-	It("loses no request when control plane, engine and Redis are killed, and comes back when any pod is", func(ctx SpecContext) {
+	It("loses no request when control plane, engine and Redis are killed, and recovers from the loss of any pod", func(ctx SpecContext) {
 		kill := func(component string, more ...string) {
 			kubectl("delete", "pod", r.pod(component, more...), "--namespace", r.namespace, "--grace-period=0", "--force")
 		}
@@ -107,7 +107,7 @@ proxies: [{name: gatehouse}, {name: edge}]
 		answers(ctx, nodeAddress+":"+hostPort, host)
 	})
 
-	It("gives everybody certificates of a new authority, without a restart of Envoys and control planes", func(ctx SpecContext) {
+	It("issues certificates of a new authority, without a restart of Envoys and control planes", func(ctx SpecContext) {
 		running := func(components string) string {
 			return kubectl("get", "pods", "--namespace", r.namespace, "--selector", "app.kubernetes.io/component in ("+components+")",
 				"--output", "jsonpath={range .items[*]}{.metadata.name} {.status.containerStatuses[0].restartCount}{'\\n'}{end}")
@@ -131,12 +131,12 @@ proxies: [{name: gatehouse}, {name: edge}]
 		answers(ctx, r.nodeAddr(), "renewed.example")
 		answers(ctx, nodeAddress+":"+hostPort, "renewed.example")
 		Expect(running("envoy, control-plane")).To(Equal(before))
-		By("an engine that starts again with its new certificate")
+		By("an engine that restarts with its new certificate")
 		Eventually(running).WithArguments("ratelimit").ShouldNot(Equal(engines))
 		r.ready()
 	})
 
-	It("holds the drain of a node until another Envoy is ready", func() {
+	It("delays the drain of a node until another Envoy is ready", func() {
 		DeferCleanup(func() { kubectl("uncordon", "node1") })
 		envoys := "app.kubernetes.io/component=envoy,gateway.gatehouse.dev/proxy=gatehouse"
 		out, err := run("", "kubectl", "drain", "node1", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout", "20s", "--pod-selector", envoys)
@@ -147,7 +147,7 @@ proxies: [{name: gatehouse}, {name: edge}]
 		r.ready()
 	})
 
-	It("leaves nothing", func() {
+	It("leaves nothing behind", func() {
 		before := r.everything()
 		Expect(before).To(ContainSubstring("deployment.apps/gatehouse-control-plane"))
 		r.helm("uninstall", "--wait")

@@ -20,7 +20,7 @@ var _ = Describe("500 requests a second in mode kubernetes", Ordered, func() {
 		g.answers(ctx, "/")
 	})
 
-	It("do not notice a rolling restart of the control plane", func(ctx SpecContext) {
+	It("are not affected by a rolling restart of the control plane", func(ctx SpecContext) {
 		before := g.pods("app.kubernetes.io/component=control-plane")
 		Expect(before).To(HaveLen(2))
 		traffic := g.traffic()
@@ -35,7 +35,7 @@ var _ = Describe("500 requests a second in mode kubernetes", Ordered, func() {
 		g.answers(ctx, "/changed/")
 	})
 
-	It("do not notice that each endpoint is replaced, and reach the new ones", func() {
+	It("are not affected by the replacement of each endpoint, and reach the new ones", func() {
 		before := g.pods("app=echo")
 		Expect(before).To(HaveLen(3))
 		traffic := g.traffic()
@@ -48,7 +48,7 @@ var _ = Describe("500 requests a second in mode kubernetes", Ordered, func() {
 		noneFailed(traffic.Stop())
 	})
 
-	It("leave an endpoint that is Terminating before it stops", func() {
+	It("leave a terminating endpoint before it stops", func() {
 		before := g.pods("app=echo")
 		victim := before[0]
 		traffic := g.traffic()
@@ -63,7 +63,7 @@ var _ = Describe("500 requests a second in mode kubernetes", Ordered, func() {
 		}).Should(BeTrue())
 		Expect(terminating(g.ns, victim)).To(BeTrue(), "the Pod has ended by now: this says nothing")
 
-		By("until it has ended, and another one is in its place")
+		By("until it has stopped, and another one has replaced it")
 		kubectl("wait", "pod/"+victim, "--namespace", g.ns, "--for=delete", "--timeout=1m")
 		rolledOut(g.ns, "deployment/echo")
 		after := g.pods("app=echo")

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("The image of the whole gateway", func() {
-	It("is a Pod of the level restricted that gets ready, and sends what arrives at a port of the node to a Service", func(ctx SpecContext) {
+	It("runs as a Pod at the level restricted, becomes ready, and forwards requests from a node's port to a Service", func(ctx SpecContext) {
 		ns := namespace("restricted")
 		echo(ns, 1)
 		apply(ns, `

@@ -79,7 +79,7 @@ func document(ctx context.Context, g *testkit.Gatehouse) (path string) {
 }
 
 var _ = Describe("The running program", func() {
-	It("answers what its OpenAPI document says, whatever it is sent", func(ctx SpecContext) {
+	It("answers as its OpenAPI document says, whatever it is sent", func(ctx SpecContext) {
 		schemathesis, err := testkit.Binary("schemathesis")
 		Expect(err).NotTo(HaveOccurred(), "`make schemathesis` fetches it")
 		g := start(ctx)

@@ -81,7 +81,7 @@ func applied(api testkit.API, method, path string, fields ...string) {
 }
 
 var _ = Describe("?wait=applied", func() {
-	DescribeTable("is answered when the very next request meets the change", func(envoys int) {
+	DescribeTable("is answered only when the very next request gets the change", func(envoys int) {
 		g := serve()
 		gw := gateway{g.API, freePort()}
 		one, two := backend("one"), backend("two")
@@ -138,7 +138,7 @@ var _ = Describe("?wait=applied", func() {
 })
 
 var _ = Describe("?wait=applied where no Envoy is connected", func() {
-	It("is answered at once, and says so; the command too", func() {
+	It("is answered immediately, and says so; the command too", func() {
 		g := serve()
 		addProxy(g.API, "gw", freePort())
 		// limit is a minute; the wait may take ten.
@@ -157,7 +157,7 @@ var _ = Describe("?wait=applied where no Envoy is connected", func() {
 		Expect(stderr).To(And(ContainSubstring("the change is stored"), ContainSubstring(`proxy gw: no Envoy whose node id is "gw" is connected (not_connected)`)))
 	})
 
-	It("waits for the one that is there, and tells of the proxy without", func() {
+	It("waits for the connected one, and reports the proxy without any", func() {
 		g := serve()
 		port := freePort()
 		one := backend("one")
@@ -174,7 +174,7 @@ var _ = Describe("?wait=applied where no Envoy is connected", func() {
 		Expect(gateway{g.API, port}.answers("shop.example", "/new")).To(Equal("one"))
 	})
 
-	It("waits for an Envoy that is sure to come: that of a standalone gateway", func() {
+	It("waits for an Envoy that is certain to connect: that of a standalone gateway", func() {
 		port := freePort()
 		dir := GinkgoT().TempDir()
 		g, err := testkit.StartGatehouse(limit(), nil, standaloneArgs(dir, port)...) // its Envoy is about to start

@@ -76,7 +76,7 @@ var _ = Describe("Backup and restore", func() {
 		Expect(a.Status).To(Equal(http.StatusOK), a.Body)
 	}
 
-	It("brings a gateway back under an Envoy that loses no request, from a copy that was made under a storm of writes", func() {
+	It("restore a gateway under an Envoy that loses no request, from a copy that was made under a storm of writes", func() {
 		g := serveOn()
 		configure(g)
 		post(g.API, "/secret", "Secret_name=word", "Secret_type=generic", "Secret_value=s3cret")
@@ -132,7 +132,7 @@ $`, file, dir))
 		stopTraffic()
 	})
 
-	It("moves to another machine, through pipes, with the key", func() {
+	It("move to another machine, through pipes, with the key", func() {
 		g := serveOn()
 		configure(g)
 		a, err := g.API.Post(limit(), "/secret", "Secret_name=word", "Secret_type=generic", "Secret_value=s3cret")
@@ -158,7 +158,7 @@ $`, file, dir))
 		Expect(read(g.API, "/secret/word")).To(ContainSubstring(`"word"`))
 	})
 
-	It("brings back a database that was lost, under an Envoy that was held meanwhile and loses no request", func() {
+	It("bring back a database that was lost, under an Envoy that was held meanwhile and loses no request", func() {
 		g := serveOn()
 		configure(g)
 		_, stopTraffic := gw.traffic("shop.example", 200)
@@ -182,7 +182,7 @@ $`, file, dir))
 		stopTraffic()
 	})
 
-	It("leaves no file when it is interrupted, and removes what kill -9 left", func() {
+	It("leave no file when they are interrupted, and remove what kill -9 left", func() {
 		g := serveOn()
 		addProxy(g.API, "gw", freePort())
 		Expect(g.Stop(limit())).To(BeZero())
@@ -219,7 +219,7 @@ $`, file, dir))
 		}
 	})
 
-	It("refuses a backup of a newer version, and says what to do", func() {
+	It("refuse a backup of a newer version, and tell what to do", func() {
 		g := serveOn()
 		addProxy(g.API, "gw", freePort())
 		code, _, stderr := run(nil, "backup", "--data-dir", dir, file)
@@ -238,12 +238,12 @@ $`, file, dir))
 		Expect(read(g.API, "/proxy/gw")).To(ContainSubstring(`"gw"`))
 		Expect(g.Stop(limit())).To(BeZero())
 
-		By("and so does a start on a database of one")
+		By("as does a start on a database of a newer version")
 		Expect(os.Rename(file, filepath.Join(dir, "gatehouse.db"))).To(Succeed())
 		Expect(refuses(1, nil, "serve", "--data-dir", dir, "--api-addr", api, "--xds-addr", xds)).To(HavePrefix("gatehouse: the database has version 9000 of the schema, and this program knows none after "))
 	})
 
-	It("leaves a PostgreSQL database to the programs of PostgreSQL, with running control planes and an Envoy that loses no request", func() {
+	It("leave a PostgreSQL database to the programs of PostgreSQL, with running control planes and an Envoy that loses no request", func() {
 		url, _ := newDatabase()
 		g := serveOn("--database-url", url)
 		second := serve("--database-url", url, "--secret-key-file", filepath.Join(dir, "secret.key"))

@@ -62,13 +62,13 @@ var _ = Describe("Bad input", Ordered, func() {
 			Expect(named).To(ConsistOf(fields))
 			Expect(everything()).To(Equal(stored))
 		},
-		Entry("a content type that is not known", "POST", "/upstream", "text/plain", "Upstream_name=x", 415, "unsupported_media_type"),
+		Entry("an unknown content type", "POST", "/upstream", "text/plain", "Upstream_name=x", 415, "unsupported_media_type"),
 		Entry("no content type", "POST", "/upstream", "", "Upstream_name=x", 415, "unsupported_media_type"),
 		Entry("port 0", "POST", "/upstream", formType, "Upstream_name=x&Upstream_ip=10.0.0.1&Upstream_port=0", 400, "invalid_fields", "Upstream_port"),
 		Entry("port 70000", "POST", "/upstream", formType, "Upstream_name=x&Upstream_ip=10.0.0.1&Upstream_port=70000", 400, "invalid_fields", "Upstream_port"),
 		Entry("port abc", "POST", "/upstream", formType, "Upstream_name=x&Upstream_ip=10.0.0.1&Upstream_port=abc", 400, "invalid_fields", "Upstream_port"),
 		Entry("port 70000 as JSON", "POST", "/upstream", "application/json", `{"upstream_name":"x","upstream_ip":"10.0.0.1","upstream_port":70000}`, 400, "invalid_fields", "Upstream_port"),
-		Entry("an address that is none", "POST", "/upstream", formType, "Upstream_name=x&Upstream_ip=300.1.1.1&Upstream_port=80", 400, "invalid_fields", "Upstream_ip"),
+		Entry("an invalid address", "POST", "/upstream", formType, "Upstream_name=x&Upstream_ip=300.1.1.1&Upstream_port=80", 400, "invalid_fields", "Upstream_ip"),
 		Entry("no name", "POST", "/upstream", formType, "Upstream_ip=10.0.0.1&Upstream_port=80", 400, "invalid_fields", "Upstream_name"),
 		Entry("nothing at all", "POST", "/service", formType, "", 400, "invalid_fields", "Service_Name", "fqdn"),
 		Entry("several bad fields", "POST", "/upstream", formType, "Upstream_ip=a+b&Upstream_port=0&Upstream_weight=-1&Upstream_hc_path=x", 400, "invalid_fields",
@@ -82,21 +82,21 @@ var _ = Describe("Bad input", Ordered, func() {
 		Entry("an unknown service in a nested path", "POST", "/service/nope/route", formType, "Route_Name=a&Route_prefix=/", 404, "unknown_name"),
 		Entry("an unknown service on the way to a link", "POST", "/service/nope/route/root/upstream/blue", "", "", 404, "unknown_name"),
 		Entry("an unknown route on the way to a link", "POST", "/service/shop/route/nope/upstream/blue", "", "", 404, "unknown_name"),
-		Entry("an unknown upstream at the end of a link", "POST", "/service/shop/route/root/upstream/nope", "", "", 404, "unknown_name"),
+		Entry("an unknown upstream in a link", "POST", "/service/shop/route/root/upstream/nope", "", "", 404, "unknown_name"),
 		Entry("an unknown path", "POST", "/nope", "", "", 404, "not_found"),
-		Entry("a method that is not possible", "POST", "/service/dump/shop", "", "", 405, "method_not_allowed"),
+		Entry("a method that is not allowed", "POST", "/service/dump/shop", "", "", 405, "method_not_allowed"),
 		Entry("the deletion of what is in use", "DELETE", "/upstream/blue", "", "", 409, "in_use"),
 		Entry("a body of 2 MiB", "POST", "/service", formType, "Service_Name="+strings.Repeat("x", 2<<20), 413, "body_too_large"),
 		Entry("text that is not UTF-8", "POST", "/service", formType, "Service_Name=a%ffb&fqdn=a.example", 400, "invalid_fields", "Service_Name"),
 		Entry("JSON that is not UTF-8", "POST", "/service", "application/json", "{\"Service_Name\":\"a\xffb\",\"fqdn\":\"a.example\"}", 400, "invalid_fields", "Service_Name"),
 		Entry("a route configuration that is not UTF-8", "POST", "/service/shop/route", formType,
 			`Route_Name=a&Route_prefix=/&Route_config={"headers":[{"name":"x","exact":"%ff"}]}`, 400, "invalid_fields", "Route_config"),
-		Entry("JSON that ends early", "POST", "/service", "application/json", `{"Service_Name":"a"`, 400, "malformed_body"),
+		Entry("truncated JSON", "POST", "/service", "application/json", `{"Service_Name":"a"`, 400, "malformed_body"),
 		Entry("an unknown field", "POST", "/service", formType, "Service_Name=a&fqdn=a.example&colour=red", 400, "invalid_fields", "colour"),
 		Entry("a route configuration with an unknown key", "POST", "/service/shop/route", formType, `Route_Name=a&Route_prefix=/&Route_config={"colour":1}`, 400, "invalid_fields", "Route_config"),
 	)
 
-	It("says what is wrong in words that help", func() {
+	It("is explained in helpful words", func() {
 		a, err := api.Post(limit(), "/upstream", "Upstream_nme=x", "Upstream_ip=10.0.0.1", "Upstream_port=80")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(http.StatusBadRequest))

@@ -68,7 +68,7 @@ proxies:
 `
 
 var _ = Describe("The command line", func() {
-	It("attaches one new service to a proxy that others share", func() {
+	It("attaches a new service to a proxy that others share", func() {
 		g, gw, _ := shop()
 		second := backend("green")
 		c := cliOf(g)
@@ -90,7 +90,7 @@ services:
 		gw.expect("news.example", "/", "blue")
 	})
 
-	It("moves a configuration to an empty store, where it is the same", func() {
+	It("copies a configuration to an empty store, where it is the same", func() {
 		from, to := cliOf(serve()), cliOf(serve())
 		path := document(shopDocument)
 
@@ -139,7 +139,7 @@ services:
 		c.good("status")
 	})
 
-	It("names the object and the line that is wrong, and changes nothing", func() {
+	It("names the invalid object and its line, and changes nothing", func() {
 		c := cliOf(serve())
 		before := c.good("dump")
 		code, _, stderr := c.run("apply", "-f", document(strings.Replace(shopDocument, "upstream_port: 8080\nservices", "upstream_port: 70000\nservices", 1)))

@@ -38,7 +38,7 @@ func ownAddress() string {
 }
 
 var _ = Describe("An Envoy elsewhere", func() {
-	It("listens on the loopback only as a sidecar, on what the proxy says otherwise, and follows changes", func() {
+	It("listens only on the loopback as a sidecar, otherwise where the proxy says, and follows changes", func() {
 		g := serve()
 		b := backend("blue")
 		port, other := freePort(), freePort()
@@ -56,14 +56,14 @@ var _ = Describe("An Envoy elsewhere", func() {
 		gateway{g.API, other}.expect("shop.example", "/", "blue")
 		Expect(read(sidecar.Admin, "/listeners")).To(Equal("http-127.0.0.1:" + strconv.Itoa(other) + "::127.0.0.1:" + strconv.Itoa(other) + "\n"))
 
-		By("ending it, so that an Envoy that is no sidecar can have the port")
+		By("stopping it, so that an Envoy that is no sidecar can have the port")
 		Expect(sidecar.Kill()).To(Succeed())
 		edge := connectedWith(g.XDSAddr)
 		gateway{g.API, other}.expect("shop.example", "/", "blue")
 		Expect(read(edge.Admin, "/listeners")).To(Equal("http-0.0.0.0:" + strconv.Itoa(other) + "::0.0.0.0:" + strconv.Itoa(other) + "\n"))
 	})
 
-	It("says of itself what its bootstrap has, in JSON too", func() {
+	It("reports about itself what its bootstrap has, including JSON", func() {
 		g := serve()
 		e := connectedWith(g.XDSAddr, "--format", "json", "--node-metadata", "zone=a,build=7", "--node-metadata", "rack=4", "--stats-tags", "zone=a")
 		Expect(read(e.Admin, "/server_info")).To(And(ContainSubstring(`"build": "7"`), ContainSubstring(`"rack": "4"`), ContainSubstring(`"zone": "a"`)))

@@ -71,7 +71,7 @@ func stat(admin testkit.API, name string) func() string {
 var _ = Describe("An Envoy with a certificate", func() {
 	const connected, connections = "control_plane.connected_state", "cluster.gatehouse_xds.upstream_cx_total"
 
-	DescribeTable("takes a new one without losing its stream or a request, and comes back with it",
+	DescribeTable("uses a new one without losing its stream or a request, and reconnects with it",
 		func(connect func(xdsAddr string, settings ...string) testkit.API) {
 			dir := authorityDir()
 			g, gw := provenPlane(dir)
@@ -117,7 +117,7 @@ var _ = Describe("An Envoy with a certificate", func() {
 		}),
 	)
 
-	DescribeTable("does not talk to a control plane that is another",
+	DescribeTable("does not talk to the wrong control plane",
 		func(counter string, change func(dir string) []string) {
 			dir := authorityDir()
 			g, gw := provenPlane(dir)
@@ -149,7 +149,7 @@ var _ = Describe("An Envoy with a certificate", func() {
 		Expect(stat(e.admin, connected)()).To(Equal(connected + ": 1\n"))
 	})
 
-	It("is stopped before its start where the certificate is another proxy's", func() {
+	It("is not started if the certificate is another proxy's", func() {
 		dir := authorityDir()
 		mustRun("pki", "issue", dir, "proxy", "edge")
 		p, err := testkit.SpawnGatehouse(nil, "envoy", "--proxy", "gw", "--xds-tls-ca", filepath.Join(dir, "ca.crt"),

@@ -9,7 +9,7 @@ import (
 )
 
 var _ = Describe("A configuration that goes to Kubernetes and back", func() {
-	It("is the same in another gateway, with what its secrets hold", func() {
+	It("is the same in another gateway, with the contents of its secrets", func() {
 		dir := GinkgoT().TempDir()
 		from, to := cliOf(serve("--data-dir", dir)), cliOf(serve())
 		from.good("apply", "-f", document(shopDocument))

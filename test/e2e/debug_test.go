@@ -56,7 +56,7 @@ func unzipped(profile string) string {
 const ownPackages = "github.com/gatehouse-gateway/gatehouse/pkg/"
 
 var _ = Describe("The debug server", func() {
-	It("is not there unless a setting asks for it", func() {
+	It("does not listen unless a setting enables it", func() {
 		g := serve()
 		Expect(listeningOn(g.Pid())).To(HaveLen(2), "the API and xDS")
 		Expect(g.Records("gatehouse is up")[0]).NotTo(HaveKey("debug"))

@@ -15,7 +15,7 @@ import (
 )
 
 var _ = Describe("gatehouse standalone --demo", func() {
-	It("shows its calls and an answer through Envoy, and what it says to try next works", func() {
+	It("shows its calls and an answer through Envoy, and its suggestions work", func() {
 		dir := GinkgoT().TempDir()
 		args := append(standaloneArgs(dir, freePort()), "--demo", "--access-log", "off")
 		g := start(nil, args...)
@@ -82,7 +82,7 @@ func boxed(text string) []string {
 }
 
 var _ = Describe("gatehouse standalone --demo on a terminal", func() {
-	It("shows its calls without a line of a log, ends with a box, and says where the log is", func() {
+	It("shows its calls without log lines, ends with a box, and names the log file", func() {
 		dir, http, api, admin := GinkgoT().TempDir(), freePort(), freePort(), freePort()
 		run := func(more ...string) (text string) {
 			GinkgoHelper()
@@ -129,7 +129,7 @@ var _ = Describe("gatehouse standalone --demo on a terminal", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(again)).To(HavePrefix(string(written)))
 
-		By("where the log is asked for")
+		By("with the log on request")
 		Expect(run("--log-level", "info")).To(ContainSubstring("gatehouse is up"))
 	})
 })

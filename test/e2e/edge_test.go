@@ -9,7 +9,7 @@ import (
 )
 
 var _ = Describe("The edge", func() {
-	It("normalizes paths and refuses what it cannot", func() {
+	It("normalizes paths and refuses what it cannot normalize", func() {
 		_, gw, _ := shop()
 		Expect(gw.get("shop.example", "/a/../b").Echo.Path).To(Equal("/b"))
 		Expect(gw.get("shop.example", "/a/./%2e%2e/b?c=..").Echo.Path).To(Equal("/b?c=.."))
@@ -23,7 +23,7 @@ var _ = Describe("The edge", func() {
 		Expect(gw.answers("shop.example", "/", "X-Dash: 1")).To(Equal("blue"))
 	})
 
-	It("does not believe a client about its address", func() {
+	It("does not trust a client's claim about its address", func() {
 		_, gw, _ := shop()
 		echo := gw.get("shop.example", "/", "X-Forwarded-For: 9.9.9.9").Echo
 		// After what the client sent comes what the gateway saw.
@@ -53,7 +53,7 @@ var _ = Describe("The edge", func() {
 		))
 	})
 
-	It("writes none with --access-log off", func() {
+	It("writes no such line with --access-log off", func() {
 		g, gw, _ := shop("--access-log", "off")
 		Expect(gw.get("shop.example", "/cart/1").Status).To(Equal(http.StatusOK))
 		Expect(g.Stop(limit())).To(BeZero())

@@ -100,7 +100,7 @@ var _ = Describe("gatehouse envoy", func() {
 		Expect(e.Stop(limit())).To(BeZero())
 	})
 
-	It("starts where an Envoy was killed, and not where one listens", func() {
+	It("starts after an Envoy was killed, but not while one listens", func() {
 		e := command(g.XDSAddr)
 		Eventually(e.state).Should(Equal("LIVE"))
 		again := []string{"envoy", "--proxy", "gw", "--xds-addr", g.XDSAddr, "--admin-socket", e.admin.Socket}
@@ -116,7 +116,7 @@ var _ = Describe("gatehouse envoy", func() {
 		Eventually(e.state).Should(Equal("LIVE"))
 	})
 
-	It("cuts running requests on SIGTERM, since Envoy does", func() {
+	It("cuts off running requests on SIGTERM, as Envoy does", func() {
 		e := command(g.XDSAddr)
 		gw.expect("shop.example", "/", "blue")
 		answer := slow(gw, blue, "30s")
@@ -144,7 +144,7 @@ var _ = Describe("gatehouse envoy", func() {
 		Expect(e.Wait(limit())).To(BeZero())
 	})
 
-	It("has no more patience than its drain time", func() {
+	It("waits no longer than its drain time", func() {
 		e := command(g.XDSAddr, "--drain-time", "500ms")
 		gw.expect("shop.example", "/", "blue")
 		answer := slow(gw, blue, "50s")
@@ -153,14 +153,14 @@ var _ = Describe("gatehouse envoy", func() {
 		Expect(e.Stderr.String()).To(ContainSubstring(`level=WARN msg="envoy stops with requests running" requests=1 waited=500ms`))
 	})
 
-	It("drains through a socket of its own where it is given none", func() {
+	It("drains through its own socket if none is set", func() {
 		dir := GinkgoT().TempDir()
 		p, err := testkit.SpawnGatehouse([]string{"TMPDIR=" + dir}, "envoy", "--proxy", "gw", "--xds-addr", g.XDSAddr, "--drain-time", "40s", "--admin-addr", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(p.Kill)
 		gw.expect("shop.example", "/", "blue")
 
-		By("answering on the admin port, too")
+		By("and answers on the admin port, too")
 		found := regexp.MustCompile(`msg="the admin port is open" admin=(127\.0\.0\.1:\d+)\n`).FindStringSubmatch(p.Stderr.String())
 		Expect(found).To(HaveLen(2), p.Stderr.String())
 		admin := testkit.API{URL: "http://" + found[1]}
@@ -185,7 +185,7 @@ var _ = Describe("gatehouse envoy", func() {
 			Expect(e.Stderr.String()).NotTo(ContainSubstring("gatehouse: "))
 		},
 		Entry("in its place"),
-		Entry("beside it", "--drain-time", "1s"),
+		Entry("as a child", "--drain-time", "1s"),
 	)
 
 	It("reports which signal ended the Envoy that it ran as a child", func() {
@@ -195,7 +195,7 @@ var _ = Describe("gatehouse envoy", func() {
 		Expect(e.Wait(limit())).To(Equal(128 + 9))
 	})
 
-	DescribeTable("refuses before it starts anything",
+	DescribeTable("refuses to start, before anything else, with",
 		func(want string, code int, args ...string) {
 			p, err := testkit.SpawnGatehouse(nil, append([]string{"envoy"}, args...)...)
 			Expect(err).NotTo(HaveOccurred())
@@ -203,11 +203,11 @@ var _ = Describe("gatehouse envoy", func() {
 			Expect(p.Stdout.String()).To(BeEmpty())
 			Expect(p.Stderr.String()).To(Equal("gatehouse: " + want + "\n"))
 		},
-		Entry("no Envoy", "there is no Envoy at /not/there: run `make envoy` or give another path with --envoy", 1, "--envoy", "/not/there"),
-		Entry("a configuration of another", "Envoy's configuration is the bootstrap that this program makes: leave out -c and --config-path, or start Envoy itself", 1, "--", "-c", "x.yaml"),
+		Entry("a missing Envoy", "there is no Envoy at /not/there: run `make envoy` or give another path with --envoy", 1, "--envoy", "/not/there"),
+		Entry("the configuration of another Envoy", "Envoy's configuration is the bootstrap that this program makes: leave out -c and --config-path, or start Envoy itself", 1, "--", "-c", "x.yaml"),
 		Entry("an argument without --", `unknown argument "x": arguments for Envoy follow --`, 2, "x"),
-		Entry("no authority", `--xds-tls-ca: there is no file /not/there: it is the authority of the control plane ("gatehouse pki init DIR" makes its ca.crt)`, 2, "--xds-tls-ca", "/not/there"),
-		Entry("no token", "--xds-token-file: there is no file /not/there: POST /proxy/gw/token answers a token", 2, "--xds-token-file", "/not/there"),
+		Entry("a missing authority", `--xds-tls-ca: there is no file /not/there: it is the authority of the control plane ("gatehouse pki init DIR" makes its ca.crt)`, 2, "--xds-tls-ca", "/not/there"),
+		Entry("a missing token", "--xds-token-file: there is no file /not/there: POST /proxy/gw/token answers a token", 2, "--xds-token-file", "/not/there"),
 	)
 })
 
@@ -260,7 +260,7 @@ var _ = Describe("The limits of an Envoy elsewhere", func() {
 		return strings.TrimSpace(line)
 	}
 
-	It("closes connections above --max-connections, and none of the admin endpoint", func() {
+	It("closes connections above --max-connections, but none of the admin endpoint", func() {
 		e := connectedWith(g.XDSAddr, "--max-connections", "2")
 		gw.expect("shop.example", "/", "blue")
 		Eventually(func() string { return read(e.Admin, "/stats?filter=^http.http.downstream_cx_active$") }).Should(Equal("http.http.downstream_cx_active: 0\n"))

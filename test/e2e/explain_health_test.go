@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-var _ = Describe("What explain says of the health of upstreams", func() {
+var _ = Describe("Explain about the health of upstreams", func() {
 	// health is the health of each upstream; empty means not known.
 	health := func(api testkit.API) map[string]string {
 		GinkgoHelper()
@@ -36,7 +36,7 @@ var _ = Describe("What explain says of the health of upstreams", func() {
 		return of
 	}
 
-	It("comes from the Envoy that standalone runs", func() {
+	It("uses the Envoy that standalone runs", func() {
 		_, gw := standalone("--access-log", "off")
 		blue, green, white, grey := backend("blue"), backend("green"), backend("white"), backend("grey")
 		for _, b := range []*testkit.Backend{blue, green} {
@@ -62,7 +62,7 @@ var _ = Describe("What explain says of the health of upstreams", func() {
 		}))
 	})
 
-	It("comes from the load reports of an Envoy elsewhere", func() {
+	It("uses the load reports of an Envoy elsewhere", func() {
 		g := serve()
 		blue := backend("blue")
 		addUpstream(g.API, blue)

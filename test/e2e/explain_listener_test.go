@@ -8,8 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-var _ = Describe("What explain says of a listener that Envoy refused", func() {
-	It("is that it takes no connection, or which older one does", func() {
+var _ = Describe("Explain about a listener that Envoy refused", func() {
+	It("reports that it accepts no connection, or which older one does", func() {
 		g := serve()
 		addUpstream(g.API, backend("blue"))
 		addService(g.API, "shop", "*", "blue")
@@ -26,7 +26,7 @@ var _ = Describe("What explain says of a listener that Envoy refused", func() {
 			ContainSubstring("Envoy refused listener http-127.0.0.1:"+takenPort+", so nothing accepts the connection: "),
 			ContainSubstring("Address already in use"), Not(ContainSubstring("goes to blue"))))
 
-		By("an older listener goes on")
+		By("an older listener remains")
 		port := freePort()
 		change := func(port string) {
 			GinkgoHelper()

@@ -65,7 +65,7 @@ func curl(args ...string) string {
 }
 
 var _ = Describe("A request through Envoy", func() {
-	It("comes back from the backend after the specification's curl lines to an empty standalone gateway", func() {
+	It("is answered by the backend after the specification's curl lines to an empty standalone gateway", func() {
 		g, gw := standalone()
 		b := backend("blue")
 		specificationCalls(func(path string, fields ...string) string {
@@ -85,7 +85,7 @@ var _ = Describe("A request through Envoy", func() {
 		Expect(echo.Path).To(Equal("/cart?item=1"))
 	})
 
-	DescribeTable("comes back from the backend with serve and an Envoy from gatehouse bootstrap",
+	DescribeTable("is answered by the backend with serve and an Envoy from gatehouse bootstrap",
 		func(databaseURL func() []string) {
 			g := serve(databaseURL()...)
 			b := backend("blue")

@@ -9,7 +9,7 @@ import (
 
 // Other specs of headers are in test/policies.
 var _ = Describe("A filter that changes headers", func() {
-	It("removes one that the backend sends, and explain tells of it", func() {
+	It("removes one that the backend sends, and explain reports it", func() {
 		_, gw, _ := shop()
 		Expect(gw.get("shop.example", "/").Header).To(HaveKey("X-Backend"))
 		post(gw.api, "/filter", "Filter_name=plain", "Filter_type=route_filter_headers", `Filter_config={"request":{"remove":["x-debug"]},"response":{"remove":["x-backend"]}}`)

@@ -71,7 +71,7 @@ var _ = Describe("HTTPS under handshakes while the control plane is away", func(
 			Expect(most).To(Equal(secrets + total))
 			memory = append(memory, allocated(admin))
 
-			By("which serves one that waits once it is back")
+			By("one of those that wait is served once it is back")
 			waiting := make(chan error, 1)
 			go func() {
 				conn, err := s.shake("known.test")
@@ -93,7 +93,7 @@ var _ = Describe("HTTPS under handshakes while the control plane is away", func(
 		Eventually(allocated).WithArguments(admin).Should(BeNumerically("<", memory[2]+(memory[3]-memory[2])/4))
 	})
 
-	It("or far away is waited for: the next connection meets a change", func() {
+	It("applies a change to the next connection, even if the control plane is slow to reach", func() {
 		s, _, _ := plane("127.0.0.1:0", 50*time.Millisecond)
 		for range 3 {
 			s.expectShown("asked.test", s.rotate("asked", testkit.CertificateOptions{Names: []string{"asked.test"}}))
@@ -104,7 +104,7 @@ var _ = Describe("HTTPS under handshakes while the control plane is away", func(
 		}
 	})
 
-	It("finds what has changed, and what is gone, when it was started again", func() {
+	It("learns what has changed, and what is gone, after a restart", func() {
 		xds := "127.0.0.1:" + strconv.Itoa(freePort())
 		s, admin, again := plane(xds, 0)
 		s.serve("gone", "gone.test", "gone.test")
@@ -116,7 +116,7 @@ var _ = Describe("HTTPS under handshakes while the control plane is away", func(
 		Expect(s.Kill()).To(Succeed())
 		s.usual("gone.test", func() bool { return false })
 
-		By("changes that its Envoy does not hear of")
+		By("changes that its Envoy cannot receive")
 		again("127.0.0.1:0")
 		options := testkit.CertificateOptions{Names: []string{"asked.test"}}
 		pair, err := s.authority.Issue(options)

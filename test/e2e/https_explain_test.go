@@ -34,8 +34,8 @@ func certificateUses(body string) (list []string) {
 	return list
 }
 
-var _ = Describe("What is said of HTTPS", func() {
-	It("is the certificate that answers, why it does, and which do not", func() {
+var _ = Describe("The information about HTTPS", func() {
+	It("includes the certificate that answers, why it does, and which do not", func() {
 		s, _ := secure()
 		s.serve("all", "*", "*.test", "shop.test")
 		s.serve("shop", "shop.test", "shop.test")
@@ -50,14 +50,14 @@ var _ = Describe("What is said of HTTPS", func() {
 			GinkgoHelper()
 			return read("/proxy/gw/explain?url=" + url.QueryEscape(target))
 		}
-		By("to a request")
+		By("explain of a request")
 		body := explained("https://shop.test/")
 		Expect(body).To(ContainSubstring("the certificate of secret shop of service shop answers: it is for shop.test"))
 		Expect(body).To(ContainSubstring("the certificate of secret all of service all is for shop.test too, but service shop has the more exact host"))
 		Expect(body).To(ContainSubstring(`"code":"forwarded"`))
 		Expect(explained("https://a.b.test/")).To(ContainSubstring("attach a secret with a certificate that covers a.b.test to service all"))
 
-		By("in the status of a secret")
+		By("the status of a secret")
 		Expect(certificateUses(read("/secret/all"))).To(ConsistOf(
 			"CertificateServed *.test on proxy gw: the certificate of secret all of service all answers: it is for *.test",
 			"CertificateServed clients that name no host on proxy gw: the certificate of secret all of service all answers: it is for clients that name no host",
@@ -67,7 +67,7 @@ var _ = Describe("What is said of HTTPS", func() {
 			"CertificateServed shop.test on proxy gw: the certificate of secret shop of service shop answers: it is for shop.test",
 		))
 
-		By("among the resources, without a key")
+		By("the resources, without a key")
 		pair, err := s.authority.Issue(testkit.CertificateOptions{Names: []string{"shop.test"}, RSA: true})
 		Expect(err).NotTo(HaveOccurred())
 		post(s.api, "/secret", "Secret_name=shop-rsa", "Secret_cert="+pair.Cert, "Secret_key="+pair.Key)

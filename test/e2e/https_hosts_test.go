@@ -75,7 +75,7 @@ func median(list []time.Duration) time.Duration {
 }
 
 var _ = Describe("HTTPS under requests for many hosts", func() {
-	It("has one more live nearly as fast as plain HTTP has, and drops no connection", func() {
+	It("adds a host nearly as fast as with plain HTTP, and drops no connection", func() {
 		s, _ := secure("--access-log", "off")
 		s.populate(tlsHosts())
 		var n atomic.Int64

@@ -102,7 +102,7 @@ func allocated(admin testkit.API) int {
 }
 
 var _ = Describe("HTTPS under handshakes with names that clients make up", func() {
-	It("keeps nothing of names without a certificate, and serves a known host as ever", func() {
+	It("stores nothing for names without a certificate, and serves a known host as before", func() {
 		s, _ := secure()
 		s.serve("shop", "shop.test", "shop.test")
 		admin := adminOf(s.Gatehouse)
@@ -135,7 +135,7 @@ var _ = Describe("HTTPS under handshakes with names that clients make up", func(
 		Eventually(allocated).WithArguments(admin).Should(BeNumerically("<", memory+1<<20))
 	})
 
-	It("keeps no more than a thousand names under a wildcard", func() {
+	It("stores no more than a thousand names under a wildcard", func() {
 		s, _ := secure()
 		s.serve("shop", "shop.test", "shop.test")
 		s.serve("wide", "*.wide.test", "*.wide.test")

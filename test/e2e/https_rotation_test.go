@@ -152,7 +152,7 @@ func listenerChanges(admin testkit.API) string {
 }
 
 var _ = Describe("HTTPS under 500 requests per second", func() {
-	It("shows a new certificate to the next connection, and loses nothing of those that are open", func() {
+	It("uses a new certificate for the next connection, and loses no open one", func() {
 		s, _ := secure("--access-log", "off")
 		s.serve("shop", "shop.test", "shop.test")
 		stop := s.secureTraffic(500, func() testkit.Target { return testkit.Target{Host: "shop.test", Path: "/"} })
@@ -167,7 +167,7 @@ var _ = Describe("HTTPS under 500 requests per second", func() {
 		Expect(listenerChanges(adminOf(s.Gatehouse))).To(Equal(before))
 	})
 
-	It("answers nothing wrong while certificates come, change and go", func() {
+	It("answers nothing wrong while certificates are added, changed and removed", func() {
 		s, _ := secure("--access-log", "off")
 		s.serve("shop", "shop.test", "shop.test")
 		addService(s.api, "wide", "*.wide.test", "blue")
@@ -211,7 +211,7 @@ var _ = Describe("HTTPS under 500 requests per second", func() {
 		Expect(listenerChanges(adminOf(s.Gatehouse))).To(Equal(before))
 	})
 
-	It("loses nothing of plain HTTP while the first certificate comes and the last one goes", func() {
+	It("loses no plain HTTP request while the first certificate is added and the last one removed", func() {
 		s, _ := secure("--access-log", "off")
 		s.serve("shop", "shop.test")
 		s.expect("shop.test", "/", "blue")

@@ -326,7 +326,7 @@ func searched(onPostgres bool, args ...string) (s *secretive, base, temp string,
 	return &secretive{secured{gateway{g.API, port}, g, https, authority}, nil, map[string]string{}}, base, temp, dump
 }
 
-var _ = DescribeTable("No private key is in anything that can be read", func(onPostgres bool) {
+var _ = DescribeTable("No private key can be read anywhere", func(onPostgres bool) {
 	s, base, temp, dump := searched(onPostgres)
 	g := s.Gatehouse
 	stopEvents := eventsOf(g.API)

@@ -109,12 +109,12 @@ var _ = Describe("HTTPS", func() {
 			_, err := s.handshake(name, func(c *tls.Config) { c.InsecureSkipVerify = true })
 			Expect(err).To(MatchError(ContainSubstring("handshake failure")), name)
 		}
-		By("and closes what is no TLS")
+		By("and closes what is not TLS")
 		_, err = http.Get("http://127.0.0.1:" + strconv.Itoa(s.httpsPort) + "/") //nolint:noctx // refused at once
 		Expect(err).To(HaveOccurred())
 	})
 
-	It("shows the certificate of the service with the most exact host", func() {
+	It("presents the certificate of the service with the most exact host", func() {
 		s, _ := secure()
 		s.serve("all", "*", "*.test", "other.example")
 		s.serve("wide", "*.shop.test", "*.shop.test")
@@ -130,7 +130,7 @@ var _ = Describe("HTTPS", func() {
 			status, _, _ := s.ask(name, name)
 			Expect(status).To(Equal(200), name)
 		}
-		By("and the one for every host to a client that names none")
+		By("and the one for every host to a client that sends no server name")
 		conn, err := s.handshake("", func(c *tls.Config) { c.InsecureSkipVerify = true })
 		Expect(err).NotTo(HaveOccurred())
 		Expect(conn.ConnectionState().PeerCertificates[0].DNSNames).To(Equal([]string{"*.test", "other.example"}))
@@ -152,7 +152,7 @@ var _ = Describe("HTTPS", func() {
 		Expect(status).To(Equal(200))
 	})
 
-	It("asks for a client's certificate, and lets nobody reach the service without", func() {
+	It("requests a client's certificate, and lets nobody reach the service without one", func() {
 		s, blue := secure()
 		s.serve("bank", "bank.test", "bank.test")
 		s.serve("shop", "shop.test", "*.test", "shop.test")
@@ -205,7 +205,7 @@ var _ = Describe("HTTPS", func() {
 		By("over a connection that was made for another host")
 		status, _, _ := s.ask("shop.test", "bank.test", good)
 		Expect(status).To(Equal(421))
-		By("over a connection from before it asked for one")
+		By("over a connection from before it required one")
 		patch(`{"client_validation_cacertificate":""}`)
 		early, err := s.handshake("bank.test", func(c *tls.Config) { c.NextProtos = nil })
 		Expect(err).NotTo(HaveOccurred())
@@ -216,7 +216,7 @@ var _ = Describe("HTTPS", func() {
 		late, err := io.ReadAll(early)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(late)).To(HavePrefix("HTTP/1.1 403"))
-		By("over one whose client others have verified")
+		By("over a connection whose client is verified for another service")
 		post(s.api, "/secret", "Secret_name=others", "Secret_cert="+other.PEM)
 		patch(`{"client_validation_cacertificate":"others"}`)
 		foreign, err := s.handshake("bank.test", showing(other, testkit.CertificateOptions{Client: true}), func(c *tls.Config) { c.NextProtos = nil })
@@ -252,7 +252,7 @@ var _ = Describe("HTTPS", func() {
 		Expect(s.get("bank.test", "/").Status).To(Equal(301))
 	})
 
-	It("sends plain HTTP to HTTPS, or refuses it", func() {
+	It("redirects plain HTTP to HTTPS, or refuses it", func() {
 		s, blue := secure()
 		s.serve("shop", "shop.test", "shop.test")
 		patch := func(fields string) {
@@ -299,7 +299,7 @@ var _ = Describe("HTTPS", func() {
 		Expect(blue.Requests()).To(Equal(before + 1))
 	})
 
-	It("shows the ECDSA one of two certificates to a client that can take it, however long they are valid", func() {
+	It("presents the ECDSA one of two certificates to a client that supports it, however long they are valid", func() {
 		// Clients that cannot are in test/clients: Go cannot be one.
 		s, _ := secure()
 		s.serve("shop", "shop.test", "shop.test")

@@ -61,7 +61,7 @@ const attestationsAPI = `{"openapi": "3.0.3",
 `
 
 var _ = Describe("An imported OpenAPI document", func() {
-	It("routes its operations, and is followed when it changes", func() {
+	It("routes its operations, and can be imported again when it changes", func() {
 		g, gw := standalone()
 		addUpstream(g.API, backend("blue"))
 		c := cliOf(g)
@@ -88,7 +88,7 @@ var _ = Describe("An imported OpenAPI document", func() {
 			Expect(r.Status).To(Equal(want), method)
 		}
 
-		By("following the document, and leaving what it does not know")
+		By("following the document, and keeping what it does not mention")
 		addRoute(g.API, "users", "hand", "/hand", "", "blue")
 		text := run(usersLater)
 		Expect(text).To(And(
@@ -100,7 +100,7 @@ var _ = Describe("An imported OpenAPI document", func() {
 		Expect(run(usersLater)).To(HavePrefix("0 created, 0 updated, 0 deleted, 7 unchanged"))
 	})
 
-	It("sends to its server, on a proxy, lets browsers ask first, and is imported but for what cannot be", func() {
+	It("uses its server, on a proxy, with CORS preflights, and is imported except for what is impossible", func() {
 		g, gw := standalone()
 		c, blue := cliOf(g), backend("blue")
 		post(g.API, "/proxy", "Name=gw", "Http_port="+strconv.Itoa(gw.port))
@@ -134,7 +134,7 @@ var _ = Describe("An imported OpenAPI document", func() {
 		Expect(c.good("get", "route", "api/removeAttestation", "-o", "json")).To(ContainSubstring(`"host": "127.0.0.1:` + strconv.Itoa(blue.Port) + `"`))
 	})
 
-	It("gives a request to the route with more text", func() {
+	It("sends a request to the route with more fixed text", func() {
 		g, gw := standalone()
 		addUpstream(g.API, backend("blue"))
 		addUpstream(g.API, backend("green"))

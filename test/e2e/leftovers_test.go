@@ -33,7 +33,7 @@ func entries(dir string) []string {
 }
 
 var _ = Describe("The directory for temporary files", func() {
-	It("is as it was when the gateway has ended", func() {
+	It("is unchanged after the gateway has stopped", func() {
 		temp := GinkgoT().TempDir()
 		env, args := inTemp(temp)
 		g := start(env, args...)
@@ -43,7 +43,7 @@ var _ = Describe("The directory for temporary files", func() {
 		Expect(entries(temp)).To(BeEmpty())
 	})
 
-	It("holds nothing of killed gateways after the next start, and all of one that lives", func() {
+	It("contains nothing of killed gateways after the next start, and everything of a running one", func() {
 		temp := GinkgoT().TempDir()
 		env, args := inTemp(temp)
 		living := start(env, args...)
@@ -54,7 +54,7 @@ var _ = Describe("The directory for temporary files", func() {
 			killed := start(env, args...)
 			Expect(killed.Kill()).To(Succeed())
 		}
-		By("somebody else's directory of such a name, and a link of that name, are left alone")
+		By("somebody else's directory with such a name, and a link with such a name, are left alone")
 		other := filepath.Join(GinkgoT().TempDir(), "kept")
 		Expect(os.Mkdir(other, 0o700)).To(Succeed())
 		Expect(os.Symlink(other, filepath.Join(temp, "gatehouse-run-link"))).To(Succeed())
@@ -65,7 +65,7 @@ var _ = Describe("The directory for temporary files", func() {
 		env, args = inTemp(temp)
 		g := start(env, args...)
 		Eventually(g.Records).WithArguments("envoy is ready").ShouldNot(BeEmpty())
-		Expect(entries(temp)).To(HaveLen(4), "that of the living one, of the new one, and the two that are nobody's of ours")
+		Expect(entries(temp)).To(HaveLen(4), "the running one's, the new one's, and the two that are not ours")
 		Expect(entries(temp)).To(ContainElements(own[0], "gatehouse-run-link", "gatehouse-run-foreign"))
 		Expect(other).To(BeADirectory())
 		Expect(read(adminOf(living), "/ready")).To(Equal("LIVE\n"))
@@ -95,7 +95,7 @@ func warnings(g *testkit.Gatehouse) []string {
 	return list
 }
 
-var _ = DescribeTable("A clean end warns of nothing", func(signal syscall.Signal) {
+var _ = DescribeTable("A clean shutdown logs no warning", func(signal syscall.Signal) {
 	g, gw, _ := shop()
 	Expect(gw.get("shop.example", "/").Status).To(Equal(200))
 	Expect(g.Signal(signal)).To(Succeed())

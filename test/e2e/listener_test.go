@@ -45,7 +45,7 @@ var _ = Describe("The listener of a standalone gateway", func() {
 		return n
 	}
 
-	It("stays where the flags put it, through dump, apply, restart and apply, without a revision", func() {
+	It("remains where the flags put it, through dump, apply, restart and apply, without a revision", func() {
 		dir, port, https := GinkgoT().TempDir(), freePort(), freePort()
 		args := append(standaloneArgs(dir, port), "--https-port", strconv.Itoa(https), "--trusted-hops", "1")
 		g := start(nil, args...)
@@ -90,7 +90,7 @@ var _ = Describe("The listener of a standalone gateway", func() {
 		gateway{g.API, second}.expect("site.example", "/", "blue")
 		Expect(g.Stop(limit())).To(BeZero())
 
-		By("which a start with the same flags leaves alone, and says so")
+		By("a start with the same flags leaves it alone, and says so")
 		g = startAt(first)
 		gateway{g.API, second}.expect("site.example", "/", "blue")
 		Expect(revision(g)).To(Equal("2"))

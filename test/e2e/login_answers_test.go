@@ -80,13 +80,13 @@ func beSafe(v testkit.Visit) {
 	}
 }
 
-var _ = Describe("What a login answers", func() {
-	It("is a page that says what to do for a browser, and a problem for others", func(ctx SpecContext) {
+var _ = Describe("The error of a login", func() {
+	It("is a page with advice for a browser, and a problem for other clients", func(ctx SpecContext) {
 		l := loginGateway(ctx)
 		l.askForLogin("s3cret")
 		b := l.browser()
 
-		By("when the answer of the provider belongs to no login")
+		By("when the provider's answer belongs to no login")
 		page, err := b.Open(ctx, l.address+"/callback?code=marker-code&state=marker-state")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(page.Status).To(Equal(http.StatusUnauthorized))
@@ -110,7 +110,7 @@ var _ = Describe("What a login answers", func() {
 		Expect(page.Body).To(ContainSubstring("The login was canceled, or the identity provider refused it."))
 		beSafe(page)
 
-		By("when a program asks, and has an ID of its own")
+		By("when a program calls, with its own request ID")
 		v, err := b.Do(ctx, testkit.Request{Method: http.MethodPost, URL: l.address + "/marker", Header: http.Header{"X-Request-Id": {"<b>marker</b>"}}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(v.Status).To(Equal(http.StatusUnauthorized))

@@ -91,7 +91,7 @@ var _ = Describe("gatehouse login test", func() {
 		post(s.api, "/secret", "Secret_name=cookies", "Secret_value="+cookieSecret)
 	})
 
-	It("says of each step that it is right", func() {
+	It("reports success for each step", func() {
 		s.serve("shop", "shop.test", "shop.test")
 		staff(known())
 		code, t := s.tryLogin("shop")
@@ -104,7 +104,7 @@ var _ = Describe("gatehouse login test", func() {
 		By("as a table")
 		out := cliOf(s.Gatehouse).good("login", "test", "shop", "-o", "table", "--proxy", "gw", "--url", home)
 		Expect(out).To(HavePrefix(home + "/\nok       login          /filter/staff asks for it, as client \"shop\"\n"))
-		By("of a provider that says its endpoints by itself")
+		By("of a provider that publishes its endpoints")
 		_, t = change(nil)
 		Eventually(func() map[string]string { // it may answer late
 			_, t = s.tryLogin("shop")
@@ -116,7 +116,7 @@ var _ = Describe("gatehouse login test", func() {
 		Expect(t.of("keys")).To(HavePrefix(idp.Issuer + "/jwks has 2 that verify signatures"))
 	})
 
-	It("says what is wrong, and what to do", func(ctx SpecContext) {
+	It("reports what is wrong, and what to do", func(ctx SpecContext) {
 		s.serve("shop", "shop.test", "shop.test")
 		By("a wrong secret")
 		staff(map[string]any{"client_secret": "another-than-" + clientSecret[:2]})
@@ -125,7 +125,7 @@ var _ = Describe("gatehouse login test", func() {
 		Expect(t.results()).To(And(HaveKeyWithValue("secret", "failed"), HaveKeyWithValue("authorization", "ok")), "%+v", t)
 		Expect(t.of("secret")).To(And(ContainSubstring("refuses the client: invalid_client"),
 			ContainSubstring(`write the client_secret that the identity provider has given out for client "shop"`)))
-		By("a redirect URI that is not registered")
+		By("an unregistered redirect URI")
 		code, t = change(map[string]any{"redirect_uri": "/other"})
 		Expect(code).To(Equal(1))
 		Expect(t.OK).To(BeFalse())
@@ -135,7 +135,7 @@ var _ = Describe("gatehouse login test", func() {
 		_, t = change(map[string]any{"client_id": "nobody"})
 		Expect(t.results()).To(And(HaveKeyWithValue("secret", "failed"), HaveKeyWithValue("authorization", "failed")), "%+v", t)
 		Expect(t.of("authorization")).To(ContainSubstring("write the client_id that the identity provider has given out"))
-		By("an issuer with a slash at its end")
+		By("an issuer with a trailing slash")
 		_, t = change(map[string]any{"issuer": idp.Issuer + "/"})
 		Expect(t.results()).To(Equal(map[string]string{"login": "ok", "discovery": "failed", "configuration": "failed", "certificate": "ok"}), "%+v", t)
 		Expect(t.of("discovery")).To(ContainSubstring("names the issuer " + idp.Issuer + ", not " + idp.Issuer + "/: write the one that it names"))
@@ -148,7 +148,7 @@ var _ = Describe("gatehouse login test", func() {
 		Expect(t.of("secret")).To(ContainSubstring("refuses connections: is the provider running there?"))
 	})
 
-	It("says that a login needs a certificate, and a service a login", func() {
+	It("reports that a login requires a certificate, and a service a login", func() {
 		s.serve("shop", "shop.test")
 		code, _, stderr := cliOf(s.Gatehouse).run("login", "test", "shop")
 		Expect(code).To(Equal(1))
@@ -170,7 +170,7 @@ var _ = Describe("gatehouse login test", func() {
 		}
 	})
 
-	It("tries the login that a global config asks for, and says that a public service asks for none", func() {
+	It("tests the login that a global config requires, and reports that a public service requires none", func() {
 		s.serve("shop", "shop.test", "shop.test")
 		post(s.api, "/secret", "Secret_name=client", "Secret_value="+clientSecret)
 		post(s.api, "/globalconfig", "globalconfig_name=sso", "globalconfig_type=globalconfig_oauth", `config={"openid_connect": {

@@ -68,14 +68,14 @@ func (d discovering) logIn(ctx SpecContext) (*testkit.Browser, testkit.Visit) {
 }
 
 var _ = Describe("A login with an issuer", func() {
-	It("is there when the write that adds it has been waited for", func(ctx SpecContext) {
+	It("is active when the write that adds it has been waited for", func(ctx SpecContext) {
 		d := discover(ctx)
 		_, back := d.logIn(ctx)
 		Expect(back.URL.String()).To(Equal(d.shop("/deep?a=1")))
 		Expect(back.Status).To(Equal(http.StatusOK), back.Body)
 	})
 
-	It("goes on while the provider is away, also after a restart", func(ctx SpecContext) {
+	It("continues while the provider is away, also after a restart", func(ctx SpecContext) {
 		dir, api := GinkgoT().TempDir(), freePort()
 		where := []string{"--data-dir", dir, "--api-addr", fmt.Sprintf("127.0.0.1:%d", api)}
 		d := discover(ctx, where...)
@@ -115,7 +115,7 @@ var _ = Describe("A login with an issuer", func() {
 		Expect(back.Status).To(Equal(http.StatusOK), back.Body)
 	})
 
-	It("learns of a new key when the first token is signed with it, and keeps sessions of the old one", func(ctx SpecContext) {
+	It("learns a new key when the first token is signed with it, and keeps sessions of the old one", func(ctx SpecContext) {
 		d := discover(ctx)
 		old, back := d.logIn(ctx)
 		Expect(back.Status).To(Equal(http.StatusOK), back.Body)
@@ -132,7 +132,7 @@ var _ = Describe("A login with an issuer", func() {
 		Expect(read(d.api, "/proxy/gw/xds?type=extension")).To(MatchRegexp(`(?s)kid.*kid`), "both keys")
 	})
 
-	It("needs no upstream, where the operator allows the address", func() {
+	It("needs no upstream, if the operator allows the address", func() {
 		idp := provider(testkit.CertificateOptions{})
 		authorities := filepath.Join(GinkgoT().TempDir(), "ca.pem")
 		Expect(os.WriteFile(authorities, []byte(idp.Authority.PEM), 0o600)).To(Succeed())

@@ -103,7 +103,7 @@ func (f *faulty) expect(status int, words string) {
 }
 
 var _ = Describe("A provider of a login", func() {
-	It("that says something wrong closes the service until it does not, and no other notices", func() {
+	It("that answers something wrong closes the service until it does not, and no other is affected", func() {
 		f := startFaulty()
 		code, _, header := f.ask("shop.test", "shop.test")
 		Expect(code).To(Equal(http.StatusFound))
@@ -149,7 +149,7 @@ var _ = Describe("A provider of a login", func() {
 		f.idp.Handle("/slow/.well-known/openid-configuration", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		began := time.Now()
 		f.use(f.idp.Issuer()+"/slow", "idp")
-		Expect(time.Since(began)).To(BeNumerically(">=", 2*time.Second), "the wait gives the provider a moment")
+		Expect(time.Since(began)).To(BeNumerically(">=", 2*time.Second), "the write waits a moment for the provider")
 		f.expect(http.StatusServiceUnavailable, "did not come within 5s: look whether this machine reaches 127.0.0.1 (upstream \\\"idp\\\", port")
 
 		By("being away")
@@ -161,7 +161,7 @@ var _ = Describe("A provider of a login", func() {
 		Expect(read(f.api, "/metrics")).To(MatchRegexp(`(?m)^gatehouse_provider_failures_total\{object="/filter/staff"\} [1-9]`))
 	})
 
-	It("with a certificate that is not to be trusted closes the service, and says what to do", func() {
+	It("with an untrusted certificate closes the service, and tells what to do", func() {
 		f := startFaulty()
 		other, expired, elsewhere := provider(testkit.CertificateOptions{}),
 			provider(testkit.CertificateOptions{NotAfter: time.Now().Add(-time.Hour)}), provider(testkit.CertificateOptions{Names: []string{"a.example"}})
@@ -182,7 +182,7 @@ var _ = Describe("A provider of a login", func() {
 			f.use(c.at.Issuer(), "idp")
 			f.expect(http.StatusServiceUnavailable, c.words)
 		}
-		By("being mended")
+		By("a repair")
 		applied(f.api, http.MethodPatch, "/upstream/idp", "Upstream_validation_subjectname=a.example")
 		code, _, header := f.ask("shop.test", "shop.test")
 		Expect(code).To(Equal(http.StatusFound))

@@ -32,7 +32,7 @@ func (l *loginLab) everywhere(name, client string, fields map[string]any) {
 }
 
 var _ = Describe("The login of a proxy", func() {
-	It("is that of each service but public ones and those with a login of their own", func() {
+	It("applies to each service except public ones and those with a login of their own", func() {
 		l := newLoginLab()
 		for _, name := range []string{"one", "two", "open"} {
 			l.serve(name, name+".test", name+".test")
@@ -57,9 +57,9 @@ var _ = Describe("The login of a proxy", func() {
 		Expect(echo(l.open(b, "two.test", "/", "")).Headers.Get("X-User")).To(Equal("anna@shop.test"))
 		Expect(echo(l.ask(l.browser(), http.MethodGet, "two.test", "/public")).Headers).NotTo(HaveKey("X-User"))
 		Expect(l.ask(l.browser(), http.MethodGet, "two.test", "/", "X-Requested-With: XMLHttpRequest").Status).To(Equal(http.StatusUnauthorized))
-		By("and no claim, no entry")
+		By("no access without the claim")
 		Expect(l.open(l.browser(), "one.test", "/", "bert").Status).To(Equal(http.StatusForbidden))
-		By("which the public service has not, and that with its own filter has another")
+		By("the public service requires no login, and the one with its own filter has its own")
 		Expect(echo(l.ask(l.browser(), http.MethodGet, "open.test", "/")).Path).To(Equal("/"))
 		v = l.ask(b, http.MethodGet, "own.test", "/")
 		Expect(query(v).Get("client_id")).To(Equal("own"))
@@ -70,7 +70,7 @@ var _ = Describe("The login of a proxy", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(to.Port()).To(Equal(strconv.Itoa(idp.Port)))
 		Expect(hostCookies(b, "one.test").Named("IdToken")).To(BeEmpty())
-		By("and it is gone; attached to no proxy it still holds, for all of them")
+		By("detached from the proxy, it applies to all; deleted, it is gone")
 		remove(l.api, "/proxy/gw/globalconfig/sso?wait=applied")
 		Expect(query(l.ask(l.browser(), http.MethodGet, "one.test", "/")).Get("client_id")).To(Equal("sso"))
 		remove(l.api, "/globalconfig/sso?wait=applied")

@@ -12,7 +12,7 @@ import (
 )
 
 var _ = Describe("A login", func() {
-	It("works with Keycloak, which takes a client's secret only as it has to be written in a form", func(ctx SpecContext) {
+	It("works with Keycloak, which accepts a client's secret only if it is form-encoded", func(ctx SpecContext) {
 		speak(func(client testkit.OIDCClient) dialect {
 			authority, err := testkit.NewAuthority("keycloak")
 			Expect(err).NotTo(HaveOccurred())

@@ -13,8 +13,8 @@ import (
 // limitOfKeys is more than the time between two requests for keys (providers.Times).
 const limitOfKeys = 30 * time.Second
 
-var _ = Describe("A login whose id_token is signed with a key that is not known", func() {
-	It("fails, is told of, and makes the gateway ask for the keys at once", func(ctx SpecContext) {
+var _ = Describe("A login whose id_token is signed with an unknown key", func() {
+	It("fails, is reported, and makes the gateway fetch the keys immediately", func(ctx SpecContext) {
 		l := loginGateway(ctx)
 		l.askForLogin("s3cret", `"issuer": "`+l.idp.Issuer+`"`)
 		Eventually(func() int {
@@ -26,14 +26,14 @@ var _ = Describe("A login whose id_token is signed with a key that is not known"
 		Expect(l.logIn(ctx, b).Status).To(Equal(http.StatusOK))
 		Expect(l.idp.Change(ctx, testkit.OIDCSettings{Keys: "replace"})).To(Succeed())
 
-		By("a user sees a page, and the operator why")
+		By("the user gets a page, and the operator the reason")
 		page := l.logIn(ctx, l.browser())
 		Expect(page.Status).To(Equal(http.StatusUnauthorized))
 		Expect(page.Body).To(ContainSubstring("<h1>Your login cannot be verified</h1>"))
 		beSafe(page)
 		Eventually(l.told).WithArguments("/service/shop").Should(ContainElement(HavePrefix("the id_token is signed with a key that is not known; the keys are asked for again")))
 
-		By("and soon the next login succeeds")
+		By("soon the next login succeeds")
 		Eventually(func() int { return l.logIn(ctx, l.browser()).Status }).WithTimeout(limitOfKeys).Should(Equal(http.StatusOK))
 
 		By("but the old session does not")
@@ -42,7 +42,7 @@ var _ = Describe("A login whose id_token is signed with a key that is not known"
 		Expect(v.Status).To(Equal(http.StatusUnauthorized))
 	})
 
-	It("is not one for another audience, or without a claim, which have pages of their own", func(ctx SpecContext) {
+	It("differs from one for another audience, or without a claim, which have pages of their own", func(ctx SpecContext) {
 		l := loginGateway(ctx)
 		l.askForLogin("s3cret", `"issuer": "`+l.idp.Issuer+`"`, `"require": {"email": ["bob@shop.test"]}`)
 		Eventually(func() int {
@@ -57,7 +57,7 @@ var _ = Describe("A login whose id_token is signed with a key that is not known"
 		Expect(page.Body).To(ContainSubstring("<h1>You have no access</h1>"))
 		beSafe(page)
 		Eventually(l.told).WithArguments("/service/shop").Should(ContainElement(HavePrefix("a user lacks a claim that is required")))
-		By("and the way back to the site ends there, too")
+		By("the way back to the site ends there, too")
 		again, err := b.Open(ctx, l.address+"/")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(again.Status).To(Equal(http.StatusForbidden))

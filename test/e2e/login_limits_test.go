@@ -17,7 +17,7 @@ var _ = Describe("A limit by a claim of a login", func() {
 		}})).To(Succeed())
 		post(l.api, "/filter", "Filter_name=each", "Filter_type=route_filter_ratelimit", `Filter_config={"per":"claim:email","limit":"5/day"}`)
 		applied(l.api, http.MethodPost, "/service/shop/route/root/filter/each")
-		By("without a login nobody is counted")
+		By("nobody is counted without a login")
 		for range 7 {
 			status, _, _ := l.ask("shop.test", "shop.test")
 			Expect(status).To(Equal(200))

@@ -315,7 +315,7 @@ func (l *loginLoad) replace() {
 }
 
 var _ = Describe("Login hosts that are added, changed and removed under 500 requests per second", func() {
-	It("are answered right at any time, as are the others; Envoy lives, and the listener stays", func(ctx SpecContext) {
+	It("are answered correctly at any time, like the others; Envoy survives, and the listener remains", func(ctx SpecContext) {
 		l := newLoginLoad(ctx)
 		all := map[string]*testkit.Traffic{"plain": l.steady("plain", "", outcome{what: "open"})}
 		for name := range l.providers() {

@@ -65,7 +65,7 @@ func speak(start func(client testkit.OIDCClient) dialect) {
 	By("with a claim that not everybody has")
 	_, last = logIn("bert")
 	Expect(last.Status).To(Equal(http.StatusForbidden), last.Body)
-	By("and its end at the provider")
+	By("and its logout at the provider")
 	v, err = b.Do(limit(), testkit.Request{URL: at("/logout")})
 	Expect(err).NotTo(HaveOccurred())
 	to, err := v.Location()
@@ -79,7 +79,7 @@ func speak(start func(client testkit.OIDCClient) dialect) {
 }
 
 var _ = Describe("A login", func() {
-	It("works with Glewlwyd, which demands a nonce", func(ctx SpecContext) {
+	It("works with Glewlwyd, which requires a nonce", func(ctx SpecContext) {
 		speak(func(client testkit.OIDCClient) dialect {
 			authority, err := testkit.NewAuthority("glewlwyd")
 			Expect(err).NotTo(HaveOccurred())

@@ -119,7 +119,7 @@ func (g guarded) expectAsked(v testkit.Visit, client, scope, redirect string) {
 }
 
 var _ = Describe("A globalconfig_oauth", func() {
-	It("makes every service of its proxies ask for a login, but public ones and those with a filter of their own", func(ctx SpecContext) {
+	It("makes every service of its proxies require a login, except public ones and those with a filter of their own", func(ctx SpecContext) {
 		g := guard(ctx)
 		for _, name := range []string{"shop", "other", "news"} {
 			Expect(g.open(ctx, g.url(name, "/")).Status).To(Equal(http.StatusOK), "before")
@@ -139,13 +139,13 @@ var _ = Describe("A globalconfig_oauth", func() {
 			Expect(page.Body).NotTo(ContainSubstring("IdToken"))
 		}
 
-		By("the session of one is nothing to another")
+		By("the session of one is not valid for another")
 		cookie := b.Visits[len(b.Visits)-1].Sent.Get("Cookie")
 		Expect(cookie).NotTo(BeEmpty())
 		Expect(g.open(ctx, g.url("other", "/"), "Cookie", cookie).Status).To(Equal(http.StatusOK))
 		Expect(g.open(ctx, g.url("shop", "/"), "Cookie", cookie).Status).To(Equal(http.StatusFound))
 
-		By("who runs a script is told 401")
+		By("a script gets 401")
 		Expect(g.open(ctx, g.url("shop", "/"), "X-Requested-With", "XMLHttpRequest").Status).To(Equal(http.StatusUnauthorized))
 
 		By("a public service and a public route")
@@ -154,7 +154,7 @@ var _ = Describe("A globalconfig_oauth", func() {
 		Expect(g.open(ctx, g.url("shop", "/healthy")).Status).To(Equal(http.StatusOK), "it is a prefix")
 		Expect(g.open(ctx, g.url("shop", "/heal")).Status).To(Equal(http.StatusFound))
 
-		By("a filter of a service wins, also where it is public")
+		By("a filter of a service takes precedence, even if it is public")
 		g.addOwn()
 		g.serve("own", "own.test", "own.test")
 		applied(g.api, http.MethodPost, "/service/own/filter/own")
@@ -200,7 +200,7 @@ var _ = Describe("A globalconfig_oauth", func() {
 		Expect(g.get("shop.test", "/deep").Status).To(Equal(http.StatusForbidden))
 	})
 
-	It("holds for wildcards, and closes what is for every host", func(ctx SpecContext) {
+	It("applies to wildcards, and closes a service for every host", func(ctx SpecContext) {
 		g := guard(ctx)
 		g.serve("wide", "*.wide.test", "*.wide.test")
 		addService(g.api, "any", "*", "blue")
@@ -211,7 +211,7 @@ var _ = Describe("A globalconfig_oauth", func() {
 		Expect(read(g.api, "/proxy/gw/status")).To(ContainSubstring("set a host in redirect_uri"))
 	})
 
-	It("leaves no service open for a moment while other things of its proxy change", func(ctx SpecContext) {
+	It("never leaves a service open while other things of its proxy change", func(ctx SpecContext) {
 		g := guard(ctx)
 		hosts, traffic := map[string]*visited{}, map[string]*testkit.Traffic{}
 		for _, name := range []string{"shop", "other"} {

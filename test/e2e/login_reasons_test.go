@@ -80,7 +80,7 @@ var _ = Describe("Why a login fails", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(l.told).WithArguments("/service/shop").Should(ContainElement(HavePrefix("a browser came back from the identity provider without the cookies")))
 
-		By("with a certificate that is not trusted, once there is a new connection")
+		By("with an untrusted certificate, once there is a new connection")
 		other, err := testkit.NewAuthority("other")
 		Expect(err).NotTo(HaveOccurred())
 		state := l.begun(ctx, b)

@@ -64,7 +64,7 @@ func sessionSecrets(b *testkit.Browser, back testkit.Visit) (list []string) {
 	return list
 }
 
-var _ = DescribeTable("No secret of a login is in anything that can be read", func(ctx SpecContext, onPostgres bool) {
+var _ = DescribeTable("No secret of a login can be read anywhere", func(ctx SpecContext, onPostgres bool) {
 	s, base, temp, dump := searched(onPostgres, "--access-log", "json")
 	g := s.Gatehouse
 	s.serve("shop", "shop.test", "shop.test")
@@ -79,7 +79,7 @@ var _ = DescribeTable("No secret of a login is in anything that can be read", fu
 	l.trust(l.idp)
 	stopEvents := eventsOf(g.API)
 
-	By("writing them, in all ways, also in ways that are refused")
+	By("writing them in all ways, including ways that are refused")
 	s.form(201, "POST", "/secret", "Secret_name", "cookies", "Secret_value", markerCookie)
 	s.form(201, "POST", "/secret", "Secret_name", "client", "Secret_value", markerNamed)
 	config := func(client string) string {

@@ -36,7 +36,7 @@ var _ = Describe("The session of a login", Ordered, ContinueOnFailure, func() {
 	})
 	BeforeEach(func() { lasting(3600) })
 
-	It("is renewed without the user, time and again, if it has a refresh token", func() {
+	It("is renewed without the user, again and again, if it has a refresh token", func() {
 		lasting(1)
 		for _, rotate := range []bool{false, true} {
 			Expect(idp.Change(limit(), testkit.OIDCSettings{RotateRefreshTokens: &rotate})).To(Succeed())
@@ -55,10 +55,10 @@ var _ = Describe("The session of a login", Ordered, ContinueOnFailure, func() {
 		}
 	})
 
-	It("ends where its refresh token does: for a browser with a login, for a script with 401", func() {
+	It("ends with its refresh token: in a login for a browser, with 401 for a script", func() {
 		lasting(1)
 		b := l.loggedIn("anna", "fresh.test")
-		By("because the provider knows the client no more")
+		By("because the provider has forgotten the client")
 		Expect(idp.Change(limit(), testkit.OIDCSettings{Clients: l.clients[1:]})).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
 			Expect(idp.Change(ctx, testkit.OIDCSettings{Clients: l.clients})).To(Succeed())
@@ -69,7 +69,7 @@ var _ = Describe("The session of a login", Ordered, ContinueOnFailure, func() {
 		Expect(l.ask(b, http.MethodGet, "fresh.test", "/").Header.Get("Location")).To(HavePrefix(idp.Issuer + "/auth?"))
 	})
 
-	It("begins again without a form where there is none, as long as the provider remembers the user", func() {
+	It("starts again without a form if it has no refresh token, as long as the provider remembers the user", func() {
 		lasting(1)
 		b := l.loggedIn("anna", "shop.test")
 		Expect(hostCookies(b, "shop.test").Named("RefreshToken")).To(BeEmpty())
@@ -77,7 +77,7 @@ var _ = Describe("The session of a login", Ordered, ContinueOnFailure, func() {
 		Expect(echo(l.open(b, "shop.test", "/again", "")).Path).To(Equal("/again"))
 	})
 
-	It("ends here alone where the provider has no end_session_endpoint", func() {
+	It("ends only here if the provider has no end_session_endpoint", func() {
 		b := l.loggedIn("anna", "bare.test")
 		ends := calls("/session/end")
 		v := l.ask(b, http.MethodGet, "bare.test", "/logout?any=thing")
@@ -91,13 +91,13 @@ var _ = Describe("The session of a login", Ordered, ContinueOnFailure, func() {
 		Expect(calls("/session/end")).To(Equal(ends))
 	})
 
-	It("has no access token in the browser if the service does without", func() {
+	It("has no access token in the browser if the service does not need it", func() {
 		b := l.loggedIn("anna", "small.test")
 		Expect(hostCookies(b, "small.test").Named("BearerToken")).To(BeEmpty())
 		Expect(echo(l.ask(b, http.MethodGet, "small.test", "/")).Path).To(Equal("/"))
 	})
 
-	It("is one for each host of two services with one filter, and of a wildcard", func() {
+	It("is separate for each host of two services with one filter, and of a wildcard", func() {
 		l.register("both", "one.test", "two.test", "x.wild.test", "y.wild.test")
 		l.filter("both", "both", nil)
 		for name, host := range map[string]string{"one": "one.test", "two": "two.test", "wild": "*.wild.test"} {
@@ -119,7 +119,7 @@ var _ = Describe("The session of a login", Ordered, ContinueOnFailure, func() {
 		Expect(l.ask(stranger, http.MethodGet, "two.test", "/").Status).To(Equal(http.StatusFound))
 	})
 
-	It("proves the client in Authorization if that is asked for", func() {
+	It("authenticates the client in Authorization if that is configured", func() {
 		l.clients = append(l.clients, testkit.OIDCClient{ID: "basic", Secret: "simple-secret", RedirectURIs: []string{l.at("basic.test", "/callback")}})
 		Expect(idp.Change(limit(), testkit.OIDCSettings{Clients: l.clients})).To(Succeed())
 		l.serve("basic", "basic.test", "basic.test")
@@ -139,7 +139,7 @@ var _ = Describe("The session of a login", Ordered, ContinueOnFailure, func() {
 		Expect(schemes[len(schemes)-2:]).To(Equal([]string{"Basic", ""}))
 	})
 
-	It("is not begun over plain HTTP where the service sends users to HTTPS", func() {
+	It("is not started over plain HTTP if the service sends users to HTTPS", func() {
 		a, err := l.api.Do(limit(), http.MethodPatch, "/service/small?wait=applied", "application/json", `{"https":"redirect"}`)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(http.StatusOK), a.Body)
@@ -151,7 +151,7 @@ var _ = Describe("The session of a login", Ordered, ContinueOnFailure, func() {
 })
 
 var _ = Describe("A login without an upstream", func() {
-	It("finds the provider at its endpoints, and trusts the authorities of the system", func() {
+	It("connects to the provider at its endpoints, and trusts the authorities of the system", func() {
 		file := filepath.Join(GinkgoT().TempDir(), "authorities.pem")
 		Expect(os.WriteFile(file, []byte(idp.Authority.PEM), 0o600)).To(Succeed())
 		GinkgoT().Setenv("SSL_CERT_FILE", file)

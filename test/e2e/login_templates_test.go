@@ -227,7 +227,7 @@ func expanded(redirect, host string) string {
 }
 
 var _ = Describe("Redirects that are made up", func() {
-	It("never end an Envoy, if they are accepted, and lead where they say", func() {
+	It("never crash Envoy if they are accepted, and lead where they say", func() {
 		seed := uint64(GinkgoRandomSeed())  //nolint:gosec // any number will do
 		r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // to be repeated
 		var logins []*model.Filter
@@ -243,8 +243,8 @@ var _ = Describe("Redirects that are made up", func() {
 			logins, redirects = append(logins, f), append(redirects, redirect)
 		}
 		GinkgoWriter.Printf("seed %d: %d accepted, %d refused\n", seed, len(logins), refused)
-		Expect(len(logins)).To(BeNumerically(">", templates()/10), "they are too bad to say much")
-		Expect(refused).To(BeNumerically(">", templates()/10), "they are too good to say much")
+		Expect(len(logins)).To(BeNumerically(">", templates()/10), "too few are accepted to prove much")
+		Expect(refused).To(BeNumerically(">", templates()/10), "too few are refused to prove much")
 		for from := 0; from < len(logins); from += templatesOfOne {
 			to := min(from+templatesOfOne, len(logins))
 			By(fmt.Sprintf("the %dth to the %dth", from+1, to))

@@ -14,7 +14,7 @@ import (
 const cookieSecret = "4Bk0Zc3DqDZcHbQ7rX9Yw5h6q0Ku1v8m2Tn4Lx3Ss1E="
 
 var _ = Describe("A login", func() {
-	It("is asked for by a service with an http_filter_oidc, and lasts", func(ctx SpecContext) {
+	It("is required by a service with an http_filter_oidc, and lasts", func(ctx SpecContext) {
 		s, _ := secure()
 		s.serve("shop", "shop.test", "shop.test")
 		port := strconv.Itoa(s.httpsPort)

@@ -26,7 +26,7 @@ var _ = Describe("A whole login", Ordered, ContinueOnFailure, func() {
 		l.protect("bank", "bank.test", map[string]any{"require": map[string]any{"groups": []string{"staff", "owners"}}, "forward_tokens": true})
 	})
 
-	It("sends a browser to the provider, with PKCE, and keeps what belongs to the flow on the callback path", func() {
+	It("sends a browser to the provider, with PKCE, and keeps the cookies of the flow on the callback path", func() {
 		b := l.browser()
 		v := l.ask(b, http.MethodGet, "shop.test", "/deep?a=b&c=d%20e")
 		Expect(v.Status).To(Equal(http.StatusFound))
@@ -58,7 +58,7 @@ var _ = Describe("A whole login", Ordered, ContinueOnFailure, func() {
 		}
 	})
 
-	It("brings a user back to the URL that was asked for, with claims for the upstream and without tokens", func() {
+	It("returns a user to the requested URL, with claims for the upstream and without tokens", func() {
 		b := l.browser()
 		tokens := calls("/token")
 		v := l.open(b, "shop.test", "/deep?a=b&c=d%20e", "anna")
@@ -92,11 +92,11 @@ var _ = Describe("A whole login", Ordered, ContinueOnFailure, func() {
 		for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS"} {
 			Expect(echo(l.ask(b, method, "shop.test", "/api", "X-Requested-With: XMLHttpRequest")).Method).To(Equal(method))
 		}
-		By("without asking the provider again")
+		By("without calling the provider again")
 		Expect(calls("/token") - tokens).To(Equal(1))
 	})
 
-	DescribeTable("answers 401, and begins no login, where a script or a program asks", func(method string, header ...string) {
+	DescribeTable("returns 401, and starts no login, for a script or a program with", func(method string, header ...string) {
 		before := l.blue.Requests()
 		v := l.ask(l.browser(), method, "shop.test", "/api", header...)
 		Expect(v.Status).To(Equal(http.StatusUnauthorized))
@@ -116,14 +116,14 @@ var _ = Describe("A whole login", Ordered, ContinueOnFailure, func() {
 		Entry("a websocket", "GET", "Sec-Fetch-Mode: websocket"),
 	)
 
-	It("answers 401 to the upgrade to a websocket, and lets one through after a login", func() {
+	It("returns 401 to a websocket upgrade, and allows one after a login", func() {
 		upgrade := []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="}
 		Expect(l.raw("shop.test", "/", upgrade...)).To(HavePrefix("HTTP/1.1 401"))
 		b := l.loggedIn("anna", "shop.test")
 		Expect(l.raw("shop.test", "/", append(upgrade, "Cookie: "+cookiesFor(b, "shop.test"))...)).To(HavePrefix("HTTP/1.1 101"))
 	})
 
-	It("leaves another service, and a public route, as they are", func() {
+	It("does not affect another service, or a public route", func() {
 		b := l.browser()
 		Expect(echo(l.ask(b, http.MethodGet, "open.test", "/", "Cookie: IdToken=junk; OauthHMAC=junk", "Authorization: Bearer junk")).Headers).To(
 			And(HaveKeyWithValue("Authorization", []string{"Bearer junk"}), HaveKeyWithValue("Cookie", []string{"IdToken=junk; OauthHMAC=junk"})))
@@ -131,12 +131,12 @@ var _ = Describe("A whole login", Ordered, ContinueOnFailure, func() {
 		Expect(e.Headers).To(HaveKeyWithValue("Authorization", []string{"Bearer own"}))
 		Expect(echo(l.ask(b, http.MethodPost, "shop.test", "/public/form")).Method).To(Equal("POST"))
 		Expect(b.Cookies).To(BeEmpty())
-		By("also with the cookies of a login, which do not reach its upstream")
+		By("even with the cookies of a login, which do not reach its upstream")
 		e = echo(l.ask(l.loggedIn("anna", "shop.test"), http.MethodGet, "shop.test", "/public"))
 		Expect(strings.Join(e.Headers.Values("Cookie"), "; ")).NotTo(ContainSubstring("eyJ"))
 	})
 
-	It("lets in only those who have the claims that the service requires, with their tokens if the service wants them", func() {
+	It("allows only users with the claims that the service requires, with their tokens if the service wants them", func() {
 		b := l.browser()
 		v := l.open(b, "bank.test", "/", "anna")
 		e := echo(v)
@@ -151,17 +151,17 @@ var _ = Describe("A whole login", Ordered, ContinueOnFailure, func() {
 		v = l.open(b, "bank.test", "/", "bert")
 		Expect(v.Status).To(Equal(http.StatusForbidden))
 		Expect(l.blue.Requests()).To(Equal(before))
-		By("who gets in where the claim is not required")
+		By("who can use a service that does not require the claim")
 		Expect(echo(l.open(b, "shop.test", "/", "")).Headers.Get("X-User")).To(Equal("bert@shop.test"))
 	})
 
-	It("is one for each of two services, with one session at the provider", func() {
+	It("applies to each of two services separately, with one session at the provider", func() {
 		b := l.loggedIn("anna", "shop.test")
 		v := l.ask(b, http.MethodGet, "bank.test", "/")
 		Expect(query(v).Get("client_id")).To(Equal("bank"))
 		By("without a form")
 		Expect(echo(l.open(b, "bank.test", "/", "")).Path).To(Equal("/"))
-		By("where neither's cookies open the other")
+		By("neither's cookies are valid for the other")
 		for _, c := range [][2]string{{"shop.test", "bank.test"}, {"bank.test", "shop.test"}} {
 			stranger := l.browser()
 			for _, k := range b.Cookies.Named("") {

@@ -57,7 +57,7 @@ var _ = Describe("A database that was lost", func() {
 		return g, gw, document(cliOf(g).good("dump"))
 	}
 
-	It("empties no Envoy that has a configuration, until one is there again", func() {
+	It("does not empty an Envoy that has a configuration, until one exists again", func() {
 		g, gw, dump := served(GinkgoT().TempDir())
 		_, stop := gw.traffic("shop.example", 100)
 		Expect(g.Kill()).To(Succeed())
@@ -74,7 +74,7 @@ var _ = Describe("A database that was lost", func() {
 		stop()
 	})
 
-	It("is believed to be meant when the program is told so, or when all was deleted", func() {
+	It("is accepted as empty when the program is told so, or when everything was deleted", func() {
 		dir := GinkgoT().TempDir()
 		g, gw, dump := served(dir)
 		cliOf(g).good("apply", "-f", document("version: 1\n"), "--prune")
@@ -89,7 +89,7 @@ var _ = Describe("A database that was lost", func() {
 		Expect(g.Records(held)).To(BeEmpty())
 	})
 
-	It("is told by the key that it left behind, and then a new Envoy is not answered either", func() {
+	It("is recognized by the key that it left behind, and then a new Envoy is not answered either", func() {
 		dir := GinkgoT().TempDir()
 		g, gw, dump := served(dir)
 		Expect(g.Kill()).To(Succeed())

@@ -45,8 +45,8 @@ var _ = Describe("A change of the configuration", func() {
 		}
 		stop()
 	},
-		Entry("that are ready at once"),
-		Entry("that have to be found healthy first", "Upstream_hc_path="+testkit.HealthPath),
+		Entry("that are ready immediately"),
+		Entry("that must first pass a health check", "Upstream_hc_path="+testkit.HealthPath),
 	)
 
 	// Each document gives shop.example to another service, which has a new upstream that has to be found healthy first. The
@@ -91,7 +91,7 @@ var _ = Describe("A change of the configuration", func() {
 		stopNews()
 	},
 		Entry("of which one is deleted", false),
-		Entry("that exchange their names", true),
+		Entry("that swap their names", true),
 	)
 
 	It("moves the gateway's port on a restart with another --http-port", func() {

@@ -10,7 +10,7 @@ import (
 )
 
 var _ = Describe("docs/operations.md", func() {
-	It("has alerts on metrics and labels that Envoy has", func() {
+	It("defines alerts on metrics and labels that Envoy has", func() {
 		text, err := os.ReadFile("../../docs/operations.md")
 		Expect(err).NotTo(HaveOccurred())
 		names := regexp.MustCompile(`\benvoy_[a-z_]+`).FindAllString(string(text), -1)

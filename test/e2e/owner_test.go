@@ -36,7 +36,7 @@ var _ = Describe("A data directory with an SQLite database", func() {
 		Expect(read(g.API, "/revision")).To(Equal(revisions))
 		gw.expect("shop.example", "/", "blue")
 
-		By("until its end, however that comes")
+		By("until it stops, in whatever way")
 		Expect(g.Kill()).To(Succeed())
 		g = start(nil, standaloneArgs(dir, port)...)
 		gw.expect("shop.example", "/", "blue")

@@ -56,20 +56,20 @@ var _ = Describe("A path template", Ordered, func() {
 		Entry("two variables", "/users/7/a/b?c=d", "blue", "/people/7/a/b?c=d"),
 		Entry("an empty rest", "/users/7/", "blue", "/people/7/"),
 		Entry("escapes stay", "/users/a%20b/%C3%A9", "blue", "/people/a%20b/%C3%A9"),
-		Entry("what is escaped by the gateway", "/users/{7}", "blue", "/one-%7B7%7D"),
+		Entry("escapes that the gateway adds", "/users/{7}", "blue", "/one-%7B7%7D"),
 		Entry("an asterisk", "/users/a*b", "blue", "/one-a*b"),
-		Entry("all that fixed text may have", "/users/-._~!$&'()+,;:@=", "blue", "/one--._~!$&'()+,;:@="),
-		Entry("fixed text wins", "/users/7/cart", "green", "/users/7/cart"),
-		Entry("an exact path wins", "/users/me", "green", "/users/me"),
-		Entry("an empty segment is none", "/users/", "red", "/users/"),
-		Entry("brackets are in no segment", "/users/[7]", "red", "/users/[7]"),
+		Entry("every character of fixed text", "/users/-._~!$&'()+,;:@=", "blue", "/one--._~!$&'()+,;:@="),
+		Entry("fixed text takes precedence", "/users/7/cart", "green", "/users/7/cart"),
+		Entry("an exact path takes precedence", "/users/me", "green", "/users/me"),
+		Entry("an empty segment does not match", "/users/", "red", "/users/"),
+		Entry("brackets do not match", "/users/[7]", "red", "/users/[7]"),
 	)
 
-	It("is what a redirect takes the place of", func() {
+	It("can be replaced in a redirect", func() {
 		Expect(gw.get(host, "/old/7?a=b").Header.Get("Location")).To(Equal("http://" + host + "/new?a=b"))
 	})
 
-	DescribeTable("that the API takes, Envoy takes",
+	DescribeTable("that the API accepts is accepted by Envoy",
 		func(prefix, rewrite string) {
 			config := `{"match":"template"}`
 			if rewrite != "" {
@@ -83,13 +83,13 @@ var _ = Describe("A path template", Ordered, func() {
 			applied(gw.api, http.MethodDelete, "/service/users/route/edge")
 		},
 		Entry("five names of sixteen letters", "/{aaaaaaaaaaaaaaaa}/{bbbbbbbbbbbbbbbb}/{c}/{d_1}/{E=**}", "/{E}/{d_1}{c}/x"),
-		Entry("as many wildcards as fit", strings.Repeat("/*", 128), ""),
-		Entry("all characters of fixed text", "/AZaz09-._~%20!$&'()+,;:@=/{id}/", "/-._~%20!$&'()+,;:@=/{id}/"),
-		Entry("nothing but the rest", "/**", ""),
+		Entry("the maximum number of wildcards", strings.Repeat("/*", 128), ""),
+		Entry("every character of fixed text", "/AZaz09-._~%20!$&'()+,;:@=/{id}/", "/-._~%20!$&'()+,;:@=/{id}/"),
+		Entry("only the rest", "/**", ""),
 		Entry("text after the rest", "/{rest=**}/a/b/", "/{rest}"),
 	)
 
-	It("is refused where Envoy would refuse all routes", func() {
+	It("is refused if Envoy would refuse all routes", func() {
 		for config, prefix := range map[string]string{
 			`{"match":"template"}`:                                  "/{a}/{b}/{c}/{d}/{e}/{f}",
 			`{"match":"template","rewrite":{"template":"/{name}"}}`: "/users/{id}",

@@ -60,7 +60,7 @@ func file(name, content string) string {
 var _ = Describe("A program that cannot start", func() {
 	free := func() []string { return standaloneArgs(GinkgoT().TempDir(), freePort()) }
 
-	DescribeTable("says which port is taken and what to do",
+	DescribeTable("reports which port is taken and what to do",
 		func(flag, what string, portOnly bool) {
 			addr, port := taken()
 			value := addr
@@ -78,7 +78,7 @@ var _ = Describe("A program that cannot start", func() {
 		Entry("of the debug server", "debug-addr", "debug server", false),
 	)
 
-	It("says that the database file cannot be written", func() {
+	It("reports that it cannot write the database file", func() {
 		blocked := file("file", "")
 		Expect(refuses(1, nil, append(free(), "--data-dir", blocked+"/below")...)).To(And(ContainSubstring(blocked), ContainSubstring("--data-dir")))
 		Expect(refuses(1, nil, append(free(), "--database-url", "sqlite://"+filepath.Dir(blocked))...)).To(
@@ -89,14 +89,14 @@ var _ = Describe("A program that cannot start", func() {
 			ContainSubstring("check that it is an SQLite database"))
 	})
 
-	It("says that Postgres refuses, without the password", func() {
+	It("reports that Postgres refuses, without the password", func() {
 		port := freePort()
 		line := refuses(1, nil, append(free(), "--database-url", fmt.Sprintf("postgres://gatehouse:hunter2@127.0.0.1:%d/gatehouse", port))...)
 		Expect(line).To(And(ContainSubstring("Postgres at 127.0.0.1:"+strconv.Itoa(port)), ContainSubstring("refuses the connection"), ContainSubstring("check that it is running")))
 		Expect(line).NotTo(ContainSubstring("hunter2"))
 	})
 
-	It("says that there is no Envoy, or that it is none", func() {
+	It("reports that there is no Envoy, or that it is not one", func() {
 		Expect(refuses(1, nil, append(free(), "--envoy", "/no/such/envoy")...)).To(
 			And(ContainSubstring("/no/such/envoy"), ContainSubstring("make envoy"), ContainSubstring("--envoy")))
 		broken := file("envoy", "#!/bin/sh\necho broken >&2\nexit 3\n")
@@ -104,7 +104,7 @@ var _ = Describe("A program that cannot start", func() {
 		Expect(refuses(1, nil, append(free(), "--envoy", broken)...)).To(And(ContainSubstring(broken), ContainSubstring("broken")))
 	})
 
-	DescribeTable("says which setting is wrong, from where, and what is allowed",
+	DescribeTable("reports which setting is wrong, from where, and what is allowed",
 		func(env func() []string, args func() []string, parts ...string) {
 			line := refuses(2, env(), args()...)
 			for _, part := range parts {
@@ -115,11 +115,11 @@ var _ = Describe("A program that cannot start", func() {
 		Entry("in the environment", words("GATEHOUSE_API_ADDR=nonsense"), words("serve"), "--api-addr", `"nonsense"`, "GATEHOUSE_API_ADDR", "HOST:PORT"),
 		Entry("in the file", none, func() []string { return []string{"serve", "--config", file("c.yaml", "log-level: loud\n")} },
 			"--log-level", `"loud"`, "c.yaml", "debug, info, warn, error"),
-		Entry("with a key that is not known", none, func() []string { return []string{"serve", "--config", file("c.yaml", "log-levl: info\n")} },
+		Entry("with an unknown key", none, func() []string { return []string{"serve", "--config", file("c.yaml", "log-levl: info\n")} },
 			"log-levl", "c.yaml"),
-		Entry("with a flag that is not known", none, words("serve", "--colour", "red"), "--colour"),
-		Entry("with a database that is not known", none, words("serve", "--database-url", "mysql://db/x"), "--database-url", "sqlite://", "postgres://"),
-		Entry("with a command that is not known", none, words("start"), "start"),
+		Entry("with an unknown flag", none, words("serve", "--colour", "red"), "--colour"),
+		Entry("with an unknown database", none, words("serve", "--database-url", "mysql://db/x"), "--database-url", "sqlite://", "postgres://"),
+		Entry("with an unknown command", none, words("start"), "start"),
 	)
 })
 

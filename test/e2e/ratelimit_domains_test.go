@@ -50,7 +50,7 @@ var _ = Describe("A filter that names a domain", func() {
 		applied(gw.api, http.MethodPost, "/service/shop/filter/edge")
 		applied(gw.api, http.MethodPost, "/service/shop/route/api/filter/api")
 
-		By("taking the first by name of the domain")
+		By("using the first domain by name")
 		Expect(gw.get("shop.example", "/api").Header.Values("x-ratelimit-limit")).To(ConsistOf("5, 5;w=604800", "3, 3;w=604800"))
 		Expect(statuses(gw, "/api", 4)).To(Equal([]int{200, 200, 503, 503}))
 		a := gw.get("shop.example", "/api")
@@ -78,7 +78,7 @@ var _ = Describe("A filter that names a domain", func() {
 		Expect(a.Header.Get("retry-after")).To(MatchRegexp(`^[0-9]{1,6}$`))
 		Expect(a.Body).To(MatchJSON(`{"title":"Too many requests","status":403,"detail":"the limit for this route is reached"}`))
 
-		By("telling no time where the domain sends no headers")
+		By("without a time if the domain sends no headers")
 		remove(gw.api, "/service/shop/route/root/filter/by-api?wait=applied")
 		applied(gw.api, http.MethodPost, "/service/shop/route/root/filter/by-quiet")
 		Expect(statuses(gw, "/", 1)).To(Equal([]int{200}))
@@ -109,7 +109,7 @@ var _ = Describe("A filter that names a domain", func() {
 		Eventually(func() int { return other.get("shop.example", "/").Status }).Should(Equal(429))
 	})
 
-	It("and limits nothing is told of by the write and the status, until it does", func() {
+	It("that limits nothing is reported by the write and the status, until it does", func() {
 		_, gw, _ := shop()
 		warning := func(a testkit.Answer) string { return a.Header.Get("Gatehouse-Warning") }
 		addFilter(gw, "limit", "ap")

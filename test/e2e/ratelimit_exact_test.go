@@ -209,7 +209,7 @@ func hammer(gw gateway, clients, more int, before []heard) []heard {
 // depends on when they start or on the speed of the machine, and nothing is retried: on
 // a slow machine it takes longer to fill the windows.
 var _ = Describe("A limit of 5 each second", func() {
-	DescribeTable("lets exactly 5 pass in each second of the clock, to 1, 10 and 64 clients", func(build func(string) *lab) {
+	DescribeTable("allows exactly 5 in each second of the clock, to 1, 10 and 64 clients", func(build func(string) *lab) {
 		l := build(perSecond)
 		var all []heard
 		for _, clients := range []int{1, 10, 64} {
@@ -248,7 +248,7 @@ var _ = Describe("A limit of 5 each second", func() {
 })
 
 var _ = Describe("A changed rate", func() {
-	DescribeTable("is met by the very next request after the answer, and keeps its counts", func(build func(string) *lab) {
+	DescribeTable("applies to the very next request after the answer, and keeps its counts", func(build func(string) *lab) {
 		const changes = 50
 		l := build(rates(1_000_000))
 		var met, changed []time.Duration

@@ -14,8 +14,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-var _ = Describe("Who is limited", func() {
-	It("is told with the limits of the proxy", func() {
+var _ = Describe("The list of who is limited", func() {
+	It("has the limits of the proxy", func() {
 		_, gw, _ := shop()
 		post(gw.api, "/globalconfig", "globalconfig_name=rates", "globalconfig_type=globalconfig_ratelimit", "config="+rates(2))
 		post(gw.api, "/filter", "Filter_name=limit", "Filter_type=route_filter_ratelimit", `Filter_config={"descriptors":[{"remote_address":"x"}]}`)
@@ -41,7 +41,7 @@ var _ = Describe("Who is limited", func() {
 	})
 })
 
-var _ = Describe("What explain says of rate limits", func() {
+var _ = Describe("Explain about rate limits", func() {
 	// everyKind is a descriptor of each kind.
 	const everyKind = `{"descriptors":[
 		{"remote_address":"x"}, {"masked_remote_address":{"v4_prefix_mask_len":20}}, {"generic_key":"fixed","method":"x"},
@@ -88,7 +88,7 @@ var _ = Describe("What explain says of rate limits", func() {
 		return string(text)
 	}
 
-	DescribeTable("is what Envoy sends", func(target, name, value string, sent int) {
+	DescribeTable("matches what Envoy sends", func(target, name, value string, sent int) {
 		_, gw, _ := shop()
 		post(gw.api, "/globalconfig", "globalconfig_name=rates", "globalconfig_type=globalconfig_ratelimit", `config={"domain":"edge","descriptors":[]}`)
 		post(gw.api, "/filter", "Filter_name=limit", "Filter_type=route_filter_ratelimit", "Filter_config="+everyKind)
@@ -109,7 +109,7 @@ var _ = Describe("What explain says of rate limits", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(got.StatusCode).To(Equal(http.StatusTooManyRequests), d.Message)
 		}
-		Expect(sent).To(BeZero(), "of the descriptors are not told")
+		Expect(sent).To(BeZero(), "of the descriptors are not reported")
 	},
 		Entry("without anything", "/", "", "", 6),
 		Entry("with a key", "/a//b/../c?k=1&k=2", "X-Key", "Ann", 8),

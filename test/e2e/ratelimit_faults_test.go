@@ -118,7 +118,7 @@ func (l *lab) suffer(o observations, fault, want, after string, breaks, mends fu
 }
 
 var _ = Describe("With the stock engine", func() {
-	DescribeTable("a fault is met as on_error says, and then the limits hold again", func(onError, want string) {
+	DescribeTable("a fault is handled as on_error says, and then the limits apply again", func(onError, want string) {
 		l := stockLab(ownRates(5, onError))
 		o := observations{}
 		DeferCleanup(o.report, l)
@@ -148,7 +148,7 @@ var _ = Describe("With the stock engine", func() {
 		Entry("deny", "deny", "503"),
 	)
 
-	It("limits hold while Gatehouse is away, and a change from that time arrives after it", func() {
+	It("limits hold while Gatehouse is away, and a change from that time arrives afterwards", func() {
 		l := stockLab(ownRates(5, "deny"))
 		o := observations{}
 		DeferCleanup(o.report, l)
@@ -192,7 +192,7 @@ func (l *lab) rate(from string) (string, error) {
 }
 
 var _ = Describe("With the engine of the gateway", func() {
-	DescribeTable("a fault is met as on_error says, and then the limits hold again", func(onError, want string) {
+	DescribeTable("a fault is handled as on_error says, and then the limits apply again", func(onError, want string) {
 		l := ownLab(ownRates(5, onError))
 		o := observations{}
 		DeferCleanup(o.report, l)

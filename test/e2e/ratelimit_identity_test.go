@@ -11,7 +11,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-var _ = Describe("A limit by who asks", func() {
+var _ = Describe("A limit by identity", func() {
 	// engines are a gateway that counts itself, and one with the stock engine.
 	engines := []TableEntry{
 		Entry("in the same process", func() gateway { _, gw, _ := shop(); return gw }),
@@ -36,20 +36,20 @@ var _ = Describe("A limit by who asks", func() {
 		issuer := testkit.NewTokenIssuer("https://issuer.test", "one")
 		bearer := func(claims map[string]any) string { return "Authorization: Bearer " + issuer.Token(claims) }
 		attach(gw, route, "each", "route_filter_ratelimit", `{"per":"claim:user","limit":"2/week"}`)
-		By("nobody, while nothing verifies who it is")
+		By("nobody, while nothing verifies the identity")
 		Expect(asked(gw, 3, bearer(map[string]any{"user": "ann"}))).To(Equal([]string{"blue", "blue", "blue"}))
 		attach(gw, service, "tokens", "http_filter_jwt", `{"issuer":"https://issuer.test","jwks":`+issuer.JWKS()+`}`)
 		By("whichever of the tokens it is")
 		Expect(asked(gw, 2, bearer(map[string]any{"user": "ann"}))).To(Equal([]string{"blue", "blue"}))
 		Expect(asked(gw, 2, bearer(map[string]any{"user": "ann", "jti": "2"}), "X-User: ben")).To(Equal([]string{"429", "429"}))
 		Expect(asked(gw, 3, bearer(map[string]any{"user": "ben"}))).To(Equal([]string{"blue", "blue", "429"}))
-		By("and nobody whose token does not say it in a text, or who has none")
+		By("and nobody whose token does not have it as text, or who has none")
 		for _, user := range []any{7, true, nil, []string{"ann"}, map[string]any{"ann": "ann"}, ""} {
 			Expect(asked(gw, 3, bearer(map[string]any{"user": user}))).To(Equal([]string{"blue", "blue", "blue"}))
 		}
 		Expect(asked(gw, 1)).To(Equal([]string{"401"}))
 
-		By("also where the token is that of the route")
+		By("even if the token is required by the route")
 		remove(gw.api, service+"/filter/tokens?wait=applied")
 		applied(gw.api, http.MethodPost, route+"/filter/tokens")
 		Expect(asked(gw, 1, bearer(map[string]any{"user": "ben"}))).To(Equal([]string{"429"}))
@@ -66,14 +66,14 @@ var _ = Describe("A limit by who asks", func() {
 			post(gw.api, "/keyset/partners/key", "Key_name="+name, "Key_hash="+model.HashKey([]byte("secret of "+name)))
 		}
 		attach(gw, route, "each", "route_filter_ratelimit", `{"per":"api_client","limit":"2/week"}`)
-		By("nobody, while nothing asks for a key")
+		By("nobody, while nothing requires a key")
 		Expect(asked(gw, 3, key("mobile"))).To(Equal([]string{"blue", "blue", "blue"}))
 		attach(gw, service, "keys", "http_filter_apikey", `{"keys":"partners"}`)
-		By("by its key, whoever it says it is")
+		By("by its key, whatever other identity it claims")
 		Expect(asked(gw, 2, key("mobile"))).To(Equal([]string{"blue", "blue"}))
 		Expect(asked(gw, 2, key("mobile"), "X-Client: partners/web")).To(Equal([]string{"429", "429"}))
 		Expect(asked(gw, 3, key("web"))).To(Equal([]string{"blue", "blue", "429"}))
-		By("and nobody whose key is none")
+		By("and nobody whose key is invalid")
 		Expect(asked(gw, 3, "X-Api-Key: x")).To(Equal([]string{"401", "401", "401"}))
 		Expect(read(gw.api, "/proxy/gw/explain?url=http://shop.example/&header=X-Api-Key:"+key("web")[len("X-Api-Key: "):])).To(ContainSubstring("api_client=partners/web"))
 	}, engines)

@@ -77,7 +77,7 @@ func hit(engine *testkit.Ratelimit, times int, domain string, keysAndValues ...s
 	}
 }
 
-var _ = Describe("What the rate-limit service has counted", func() {
+var _ = Describe("The counts of the rate-limit service", func() {
 	// start runs the program and two engines with one Redis.
 	start := func(metrics func(one, two *testkit.Ratelimit) string) (g *testkit.Gatehouse, one, two *testkit.Ratelimit) {
 		GinkgoHelper()
@@ -112,7 +112,7 @@ var _ = Describe("What the rate-limit service has counted", func() {
 		Expect(a.Status).To(Equal(http.StatusCreated), a.Body)
 	}
 
-	It("is told, as it was sent, by all engines that can be asked", func() {
+	It("are reported, unchanged, from all engines that can be called", func() {
 		g, one, two := start(both)
 		Expect(read(g.API, "/status")).To(ContainSubstring(fmt.Sprintf(`"rate_limits":%q`, one.Addr)))
 		gw := gateway{g.API, freePort()}
@@ -149,7 +149,7 @@ remote_address   10/week  \S+ +shop/root  15    2     5     0
 
 which values`))
 
-		By("an engine that is gone being named")
+		By("naming an engine that is gone")
 		Expect(two.Kill()).To(Succeed())
 		Expect(rows(gw.api, "rates")()).To(Equal(first))
 		c = countsOf(gw.api)["rates"]
@@ -157,7 +157,7 @@ which values`))
 		Expect(c.Engines[1].URL).To(Equal(two.Metrics.URL + "/metrics"))
 		Expect(c.Engines[1].Error).To(ContainSubstring("connection refused"))
 
-		By("no engine being left")
+		By("with no engine left")
 		Expect(one.Kill()).To(Succeed())
 		c = countsOf(gw.api)["rates"]
 		Expect(c.Counted).To(BeFalse())
@@ -165,7 +165,7 @@ which values`))
 		Expect(c.Note).To(Equal("no engine says what it has counted"))
 	})
 
-	It("is that of the limit, whatever characters are in its names", func() {
+	It("belong to the limit, whatever characters are in its names", func() {
 		g, one, _ := start(both)
 		const rate = `"rate_limit":{"unit":"week","requests_per_unit":1000}`
 		odd := map[string][]string{ // the path as it is shown, and as it is sent
@@ -207,7 +207,7 @@ which values`))
 		Expect(countsOf(g.API)["deep"].Note).To(HaveSuffix("; these limits are not in the engine's metrics, for their names: a > e > near_limit"))
 	})
 
-	It("is not known without a place to ask, and the answer names the flag", func() {
+	It("are not known without a metrics URL, and the answer names the flag", func() {
 		g, _, _ := start(nil)
 		addRates(g.API, "rates", rates(5))
 		addProxy(g.API, "gw", freePort())

@@ -65,7 +65,7 @@ var _ = Describe("The rate-limit service", func() {
 		applied(gw.api, http.MethodPost, "/service/shop/route/root/filter/limit")
 	}
 
-	It("counts for two Envoys together, and a changed rate is in force with the answer to the change", func() {
+	It("counts for two Envoys together, and a changed rate applies from the answer on", func() {
 		start("localhost", "allow")
 		Expect(count(20)).To(Equal(map[string]int{"blue": 5, "429": 15}))
 		for _, e := range envoys {
@@ -74,7 +74,7 @@ var _ = Describe("The rate-limit service", func() {
 		patch(ownRates(25, "allow")) // the 15 that were over count too
 		Expect(count(20)).To(Equal(map[string]int{"blue": 5, "429": 15}))
 
-		By("counting the limit that a filter states itself, which a change has in force with its answer")
+		By("counting the limit that a filter states itself, whose change also applies from its answer on")
 		post(gw.api, "/filter", "Filter_name=each", "Filter_type=route_filter_ratelimit", `Filter_config={"per":"client","limit":"3/week"}`)
 		remove(gw.api, "/service/shop/route/root/filter/limit")
 		applied(gw.api, http.MethodPost, "/service/shop/route/root/filter/each")
@@ -105,13 +105,13 @@ var _ = Describe("The rate-limit service", func() {
 		gw.expect("shop.example", "/", "429")
 		Expect(count(8)).To(Equal(map[string]int{"429": 8}))
 	},
-		Entry("lets everything pass with on_error allow", "allow", "blue"),
-		Entry("lets nothing pass with on_error deny", "deny", "503"),
+		Entry("allows everything with on_error allow", "allow", "blue"),
+		Entry("denies everything with on_error deny", "deny", "503"),
 	)
 })
 
 var _ = Describe("A gateway with --ratelimit-address", func() {
-	It("asks that engine and does not count itself, and a wait tells that it is not there", func() {
+	It("uses that engine and does not count itself, and a wait reports that it is not connected", func() {
 		nobody := fmt.Sprintf("127.0.0.1:%d", freePort())
 		g, gw, _ := shop("--ratelimit-address", nobody)
 		Expect(g.Records("gatehouse is up")[0]).To(HaveKeyWithValue("rate_limits", nobody))

@@ -22,7 +22,7 @@ var _ = Describe("A filter that states its own limit", func() {
 		return list
 	}
 
-	It("limits each client without a global config, and as changed with the answer to the change", func() {
+	It("limits each client without a global config, and a change applies from the answer on", func() {
 		_, gw, _ := shop()
 		state(gw, "each", `{"per":"client","limit":"2/week"}`)
 		Expect(answers(gw, 3)).To(Equal([]string{"blue", "blue", "429"}))
@@ -43,7 +43,7 @@ var _ = Describe("A filter that states its own limit", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(read.Body).To(ContainSubstring(`"filter_config":{"per":"client","limit":"5/week"}`))
 
-		By("going with the filter")
+		By("disappearing with the filter")
 		remove(gw.api, "/service/shop/route/root/filter/each?wait=applied")
 		remove(gw.api, "/filter/each")
 		Expect(answers(gw, 1)).To(Equal([]string{"blue"}))
@@ -56,23 +56,23 @@ var _ = Describe("A filter that states its own limit", func() {
 		Expect(answers(gw, 1, "x-api-key: ben")).To(Equal([]string{"blue"}))
 		Expect(answers(gw, 3)).To(Equal([]string{"blue", "blue", "429"}))
 
-		By("also where the value is empty, or reads like a rule of the engine")
+		By("even if the value is empty, or reads like a rule of the engine")
 		Expect(answers(gw, 3, "x-api-key: ")).To(Equal([]string{"blue", "blue", "429"}))
 		Expect(answers(gw, 3, "x-api-key: without_header")).To(Equal([]string{"blue", "blue", "429"}))
 	})
 
-	It("counts a request once where it is attached to the service and to the route", func() {
+	It("counts a request once if it is attached to the service and to the route", func() {
 		_, gw, _ := shop()
 		state(gw, "each", `{"per":"client","limit":"4/week"}`)
 		applied(gw.api, http.MethodPost, "/service/shop/filter/each")
 		Expect(answers(gw, 5)).To(Equal([]string{"blue", "blue", "blue", "blue", "429"}))
 
-		By("going on where it is left on one of the two")
+		By("continuing if it remains on one of the two")
 		remove(gw.api, "/service/shop/route/root/filter/each?wait=applied")
 		Expect(answers(gw, 1)).To(Equal([]string{"429"}))
 	})
 
-	It("limits all together, next to a filter with rates of a global config and one that only counts", func() {
+	It("limits all clients together, next to a filter with rates of a global config and one that only counts", func() {
 		_, gw, _ := shop()
 		post(gw.api, "/globalconfig", "globalconfig_name=rates", "globalconfig_type=globalconfig_ratelimit", "config="+rates(3))
 		post(gw.api, "/filter", "Filter_name=full", "Filter_type=route_filter_ratelimit", `Filter_config={"descriptors":[{"remote_address":"client"}]}`)
@@ -84,7 +84,7 @@ var _ = Describe("A filter that states its own limit", func() {
 		remove(gw.api, "/service/shop/route/root/filter/full?wait=applied")
 		Expect(answers(gw, 2)).To(Equal([]string{"blue", "429"}), "three passed")
 
-		By("telling what was counted")
+		By("reporting what was counted")
 		counts, err := gw.api.Get(limit(), "/proxy/gw/ratelimit")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(counts.Body).To(ContainSubstring(`"domain":"stated-by-filters"`))

@@ -47,7 +47,7 @@ var _ = Describe("A rate limit", func() {
 		return seen
 	}
 
-	DescribeTable("lets exactly so many requests pass", func(clients int) {
+	DescribeTable("allows exactly this many requests", func(clients int) {
 		gw := limited(rates(5))
 		Expect(count(gw, clients, 128/clients)).To(Equal(map[string]int{"blue": 5, "429": 123}))
 		a := gw.get("shop.example", "/")
@@ -61,7 +61,7 @@ var _ = Describe("A rate limit", func() {
 		Entry("to 64 clients at once", 64),
 	)
 
-	It("is in force as changed with the answer to the change, and keeps its counts", func() {
+	It("applies with a change from its answer on, and keeps its counts", func() {
 		gw := limited(rates(5))
 		Expect(count(gw, 1, 8)).To(Equal(map[string]int{"blue": 5, "429": 3}))
 		patch := func(config string) {
@@ -76,7 +76,7 @@ var _ = Describe("A rate limit", func() {
 		Expect(count(gw, 1, 4)).To(Equal(map[string]int{"blue": 4}))
 	})
 
-	It("comes, changes and goes without losing a request", func() {
+	It("is added, changed and removed without losing a request", func() {
 		_, gw, _ := shop("--access-log", "off")
 		traffic, stop := gw.traffic("shop.example", 1000)
 		for i := range 5 {
@@ -95,7 +95,7 @@ var _ = Describe("A rate limit", func() {
 		stop()
 	})
 
-	It("counts a client that makes up X-Forwarded-For all the same", func() {
+	It("counts a client even if it makes up X-Forwarded-For", func() {
 		gw := limited(rates(5))
 		seen := map[string]int{}
 		for i := range 10 {
@@ -104,7 +104,7 @@ var _ = Describe("A rate limit", func() {
 		Expect(seen).To(Equal(map[string]int{"blue": 5, "429": 5}))
 	})
 
-	It("by path holds whatever the query, and however the path is written", func() {
+	It("by path applies whatever the query, and however the path is written", func() {
 		_, gw, _ := shop()
 		post(gw.api, "/globalconfig", "globalconfig_name=rates", "globalconfig_type=globalconfig_ratelimit",
 			`config={"domain":"edge","descriptors":[{"key":"path","rate_limit":{"unit":"week","requests_per_unit":2}}]}`)

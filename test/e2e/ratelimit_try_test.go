@@ -20,7 +20,7 @@ func all(api testkit.API, path string, into any) {
 	}
 }
 
-var _ = Describe("What a test of rate limits says", func() {
+var _ = Describe("The result of a test of rate limits", func() {
 	// hits returns the hits of every limit of the proxy, by domain and path.
 	hits := func(gw gateway) map[string]int {
 		GinkgoHelper()
@@ -75,7 +75,7 @@ var _ = Describe("What a test of rate limits says", func() {
 		return counts
 	}
 
-	It("is what the engine counts of the real request", func() {
+	It("matches what the engine counts for the real request", func() {
 		_, gw, _ := shop()
 		post(gw.api, "/globalconfig", "globalconfig_name=a-edge", "globalconfig_type=globalconfig_ratelimit", `config={"domain":"edge","descriptors":[
 			{"key":"remote_address","rate_limit":{"unit":"week","requests_per_unit":1000}},

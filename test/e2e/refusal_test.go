@@ -9,8 +9,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-var _ = Describe("What an Envoy refuses", func() {
-	It("harms nobody else: the guilty host is found, the others change on", func() {
+var _ = Describe("A resource that an Envoy refuses", func() {
+	It("harms nobody else: the guilty host is found, and the others are updated", func() {
 		g := serve()
 		gw := gateway{g.API, freePort()}
 		strict, err := testkit.StartStrictEnvoy(limit(), GinkgoT().TempDir(), "gw", g.XDSAddr)
@@ -44,7 +44,7 @@ var _ = Describe("What an Envoy refuses", func() {
 		Expect(gw.answers("worse.example", "/x")).To(Equal("503"))
 		Expect(g.Stderr.String()).To(And(ContainSubstring(`"guilty":"bad"`), ContainSubstring(`"guilty":"worse"`)))
 
-		By("the next write that mends it releases it")
+		By("the next write that fixes it releases it")
 		remove(gw.api, "/service/worse/route/large")
 		gw.expect("worse.example", "/", "blue")
 	})

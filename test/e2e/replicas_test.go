@@ -228,7 +228,7 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		Expect(explained.Elsewhere[0].Replica).To(Equal(nameOf(b)))
 		Expect(explained.Elsewhere[0].Current).To(Equal(1))
 
-		By("and what one refuses, whoever is asked")
+		By("and what an Envoy refuses, whichever one is called")
 		text := eventsOf(a.API)
 		post(a.API, "/service", "Service_Name=taken", "fqdn=taken.example")
 		client, err := testkit.DialXDS(b.XDSAddr, "gw", func(r *testkit.XDSResponse) { _ = r.Nack("not to my taste") })
@@ -264,12 +264,12 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		Expect(holding(a.API, "/service/shop/route/root")).NotTo(ContainElement("Programmed"))
 		Eventually(envoysOf(a)).Should(ConsistOf("current", nameOf(b)+": slow"))
 
-		By("until it goes on")
+		By("until it continues")
 		Expect(envoyOfB.Thaw()).To(Succeed())
 		Expect(lagging(a.API, "/service/shop/route/root", "20s", "Route_prefix=/b")).To(BeEmpty())
 		Eventually(func() []string { return holding(a.API, "/service/shop/route/root") }).Should(ContainElement("Programmed"))
 
-		By("without waiting where no Envoy is reached, or is anywhere")
+		By("without waiting if no Envoy is affected, or connected anywhere")
 		post(a.API, "/upstream", "Upstream_name=alone", "Upstream_ip=127.0.0.1", "Upstream_port=1")
 		Expect(lagging(a.API, "/upstream/alone", "20s", "Upstream_port=2")).To(BeEmpty())
 		addProxy(a.API, "empty", freePort())
@@ -278,7 +278,7 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		}))
 	})
 
-	It("say that they do not know what the Envoys of one that was killed have, until these are elsewhere", func() {
+	It("report that they do not know what the Envoys of a killed one have, until these are elsewhere", func() {
 		i := newInstallation()
 		a, b := i.replica(), i.replica()
 		addUpstream(a.API, backend("blue"))
@@ -312,7 +312,7 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		Expect(i.count("SELECT count(*) FROM replica_report WHERE NOT ended")).To(Equal(int64(1)))
 	})
 
-	It("forget one that stops at once", func() {
+	It("forget one that stops immediately", func() {
 		_, a, b, _ := pair()
 		_, err := b.Stop(limit())
 		Expect(err).NotTo(HaveOccurred())
@@ -342,7 +342,7 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		way.turn(b.XDSAddr)
 		Eventually(envoysOf(a)).Should(ConsistOf(nameOf(b) + ": current"))
 
-		By("also not when that one is killed")
+		By("nor when that one is killed")
 		Expect(b.Kill()).To(Succeed())
 		way.turn(a.XDSAddr)
 		Eventually(envoysOf(a)).Should(ConsistOf("current"))
@@ -350,7 +350,7 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		Expect(<-most).To(Equal(1))
 	})
 
-	It("do not wait for an Envoy to come back that has moved", func() {
+	It("do not wait for the return of an Envoy that has moved", func() {
 		i := newInstallation()
 		a, b := i.replica(), i.replica()
 		addUpstream(a.API, backend("blue"))
@@ -366,7 +366,7 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second))
 	})
 
-	It("know of each other after a crash of the database, which keeps nothing of it", func() {
+	It("know each other after a crash of the database, which keeps none of it", func() {
 		i, a, b, _ := pair()
 		Expect(i.database.Crash(limit())).To(Succeed())
 		for _, g := range []*testkit.Gatehouse{a, b} {
@@ -381,7 +381,7 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		Expect(lagging(a.API, "/upstream/blue", "20s", "Upstream_weight=2")).To(BeEmpty())
 	})
 
-	It("are a third one's equals, which comes and goes", func() {
+	It("work equally with a third one, which comes and goes", func() {
 		i, a, b, _ := pair()
 		c := i.replica()
 		envoyFor("gw", c.XDSAddr)
@@ -396,7 +396,7 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 })
 
 var _ = Describe("One control plane on SQLite", func() {
-	It("writes nothing of its Envoys", func() {
+	It("stores nothing about its Envoys", func() {
 		dir := GinkgoT().TempDir()
 		g := serve("--data-dir", dir)
 		addUpstream(g.API, backend("blue"))
@@ -424,7 +424,7 @@ var _ = Describe("One control plane on SQLite", func() {
 			Expect(client.Close()).To(Succeed())
 			Eventually(envoysOf(g)).Should(Equal([]string{"current"}))
 		}
-		Consistently(commits).WithTimeout(6*time.Second).Should(Equal(before), "signs of life and polls come every 5 s")
+		Consistently(commits).WithTimeout(6*time.Second).Should(Equal(before), "heartbeats and polls happen every 5 s")
 		Expect(number("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%replica%'")).To(BeZero())
 		post(g.API, "/upstream", "Upstream_name=green", "Upstream_ip=127.0.0.1", "Upstream_port=1")
 		Expect(commits()).NotTo(Equal(before))

@@ -69,7 +69,7 @@ func (w *writer) acknowledged() (paths, hosts []string) {
 var _ = Describe("A control plane that is killed", func() {
 	const kills = 4
 
-	DescribeTable("keeps every acknowledged write, and traffic goes on",
+	DescribeTable("keeps every acknowledged write, and traffic continues",
 		func(databaseURL func() string) {
 			args := []string{
 				"serve", "--data-dir", GinkgoT().TempDir(), "--database-url", databaseURL(), "--access-log", "off",
@@ -111,7 +111,7 @@ var _ = Describe("A control plane that is killed", func() {
 		Entry("with Postgres", func() string { return startPostgres().URL("gatehouse") }),
 	)
 
-	It("comes back at once as a standalone gateway, on the same ports", func() {
+	It("comes back immediately as a standalone gateway, on the same ports", func() {
 		dir, port := GinkgoT().TempDir(), freePort()
 		args := append(standaloneArgs(dir, port), "--admin-addr", fmt.Sprintf("127.0.0.1:%d", freePort()))
 		g := start(nil, args...)

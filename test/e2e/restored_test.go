@@ -104,7 +104,7 @@ var _ = Describe("After the restore of an older backup", func() {
 		Expect(gw.answers("shop.example", "/")).To(Equal("green"))
 	})
 
-	It("serves what the database holds when as many writes follow as were lost", func() {
+	It("serves what the database has when as many writes follow as were lost", func() {
 		lost := revisionOf(g.API)
 		db.restore()
 		a := patch(g.API, "/service/shop?wait=applied", "fqdn=shop.example")

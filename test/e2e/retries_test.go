@@ -134,7 +134,7 @@ var _ = Describe("The retries of a route", func() {
 		addProxy(gw.api, "gw", gw.port, "shop")
 	}
 
-	It("are as many as explain says, whatever a client asks for", func() {
+	It("are as many as explain says, whatever a client requests", func() {
 		g, gw := standalone()
 		blue, green := backend("blue"), backend("green")
 		addUpstream(gw.api, blue)
@@ -218,7 +218,7 @@ var _ = Describe("The retries of a route", func() {
 		}
 	})
 
-	It("are made where a backend refuses streams", func() {
+	It("are made if a backend refuses streams", func() {
 		g, gw := standalone()
 		streams := refusingStreams()
 		post(gw.api, "/upstream", "Upstream_name=busy", "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(streams.port), "Upstream_protocol=h2c")
@@ -247,7 +247,7 @@ var _ = Describe("The retries of a route", func() {
 		Expect(retried(g)).To(Equal(6))
 	})
 
-	It("are as they were where a filter changes headers", func() {
+	It("are unchanged if a filter changes headers", func() {
 		g, gw := standalone()
 		blue := backend("blue")
 		addUpstream(gw.api, blue)

@@ -45,7 +45,7 @@ func newFailingTogether(requests int64) *failingTogether {
 }
 
 var _ = Describe("A retry budget", func() {
-	DescribeTable("bounds the retries at a time of requests that fail together",
+	DescribeTable("limits the concurrent retries of requests that fail together",
 		func(percent, least string, low, high int) {
 			const requests, host = 40, "shop.example"
 			_, gw := standalone()
@@ -82,7 +82,7 @@ var _ = Describe("A retry budget", func() {
 			Expect(failing.retries.Load()).To(BeEquivalentTo(retries), "no more came later")
 		},
 		Entry("none", "0", "3", 40, 40),
-		Entry("a number, where the share is less", "1", "5", 5, 5),
+		Entry("a number, if the share is less", "1", "5", 5, 5),
 		// A quarter of the 40 requests, whose number decreases with each answer.
 		Entry("a share", "25", "0", 5, 10),
 	)

@@ -51,7 +51,7 @@ var _ = Describe("retries.methods", Ordered, func() {
 
 	BeforeAll(func() { gw = cut.shopWith("") })
 
-	DescribeTable("are those of the requests that are tried again after the upstream has seen them",
+	DescribeTable("are those of the requests that are retried after the upstream has received them",
 		func(config string, attempts map[string]int) {
 			a, err := gw.api.Do(limit(), http.MethodPatch, "/service/shop/route/root?wait=applied&timeout=20s", "application/json", `{"Route_config":`+config+`}`)
 			Expect(err).NotTo(HaveOccurred())
@@ -64,9 +64,9 @@ var _ = Describe("retries.methods", Ordered, func() {
 				Expect(cut.requests.Load()).To(BeEquivalentTo(want), method)
 			}
 		},
-		Entry("none by default", `{}`, map[string]int{"GET": 1, "POST": 1}),
-		Entry("none by a number alone", `{"retries":{"attempts":2}}`, map[string]int{"GET": 1, "POST": 1}),
-		Entry("those that may be repeated", `{"retries":{"attempts":2,"methods":["GET","PUT"]}}`, map[string]int{"GET": 3, "PUT": 3, "POST": 1, "DELETE": 1}),
+		Entry("no methods by default", `{}`, map[string]int{"GET": 1, "POST": 1}),
+		Entry("no methods by a number alone", `{"retries":{"attempts":2}}`, map[string]int{"GET": 1, "POST": 1}),
+		Entry("idempotent methods", `{"retries":{"attempts":2,"methods":["GET","PUT"]}}`, map[string]int{"GET": 3, "PUT": 3, "POST": 1, "DELETE": 1}),
 		Entry("those of the route", `{"methods":["GET","PUT"],"retries":{"attempts":2}}`, map[string]int{"GET": 3, "PUT": 3}),
 		Entry("no POST that is only named", `{"retries":{"attempts":2,"methods":["POST"]}}`, map[string]int{"POST": 1, "GET": 1}),
 		Entry("a POST that is named with a condition", `{"retries":{"attempts":2,"methods":["POST"],"on":["reset"]}}`, map[string]int{"POST": 3, "GET": 1}),
@@ -136,7 +136,7 @@ var _ = Describe("retries.hedge", func() {
 		Expect(r.Header.Get("X-Attempt")).To(Equal("2"))
 	})
 
-	It("is refused where Envoy would send a POST twice, which it does whatever retries.methods are", func() {
+	It("is refused if Envoy would send a POST twice, which it does whatever retries.methods are", func() {
 		_, gw, _ := shop()
 		a, err := gw.api.Do(limit(), http.MethodPatch, "/service/shop/route/root", "application/json",
 			`{"Route_config":{"retries":{"attempts":1,"per_try":"200ms","hedge":true,"methods":["GET"]}}}`)

@@ -11,7 +11,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-var _ = Describe("An upstream that was out of use for a moment", func() {
+var _ = Describe("An upstream that was briefly unused", func() {
 	It("gets traffic again only in its newest form", func() {
 		g := serve("--access-log", "off")
 		gw := gateway{g.API, freePort()}

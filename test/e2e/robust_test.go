@@ -68,11 +68,11 @@ var _ = Describe("A backend that dies", func() {
 		Expect(before.Backends["green"]).To(BeNumerically(">", 300), "both shared the requests")
 		Expect(report.Backends["green"] - before.Backends["green"]).To(BeNumerically("<", 20))
 	},
-		Entry("where all may be repeated", `{"methods":["GET"]}`, false),
-		Entry("where some may not, except those in flight", "", true),
+		Entry("if all may be repeated", `{"methods":["GET"]}`, false),
+		Entry("if some may not, except those in flight", "", true),
 	)
 
-	It("had a request in flight: another answers it where it may be repeated", func() {
+	It("with a request in flight: another one answers it if it may be repeated", func() {
 		_, gw := standalone("--access-log", "off")
 		blue, green := backend("blue"), backend("green")
 		addUpstream(gw.api, blue)
@@ -158,7 +158,7 @@ var _ = Describe("An upstream", func() {
 		gw.expect("shop.example", "/", "blue")
 	})
 
-	DescribeTable("can be asked again over a connection that was silent", func(protocol string) {
+	DescribeTable("can be used again over a connection that was idle", func(protocol string) {
 		_, gw := standalone()
 		insecure := "Upstream_tls_insecure=" + map[string]string{"h2c": "false", "h2": "true"}[protocol]
 		addUpstream(gw.api, backendWith("blue", testkit.BackendOptions{Protocol: protocol}), "Upstream_protocol="+protocol, insecure)

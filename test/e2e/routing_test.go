@@ -37,7 +37,7 @@ var _ = Describe("Routing", Ordered, func() {
 		gw.expect("shop.example", "/", "404")
 	})
 
-	It("picks the service by host: exact, suffix, any", func() {
+	It("selects the service by host: exact, suffix, any", func() {
 		addService(gw.api, "any", "*", "blue")
 		addService(gw.api, "suffix", "*.hosts.example", "green")
 		addService(gw.api, "exact", "www.hosts.example", "red")
@@ -58,7 +58,7 @@ var _ = Describe("Routing", Ordered, func() {
 		gw.expect("else.example", "/", "404")
 	})
 
-	It("tries the longest prefix first and of equal ones the first by name, whatever was created first", func() {
+	It("tries the longest prefix first, and of equal ones the first by name, whatever was created first", func() {
 		post(gw.api, "/service", "Service_Name=order", "fqdn=order.example")
 		addRoute(gw.api, "order", "root", "/", "", "red")
 		addRoute(gw.api, "order", "b", "/a/b", "", "blue")
@@ -74,7 +74,7 @@ var _ = Describe("Routing", Ordered, func() {
 		}
 	})
 
-	It("answers 404 where no route matches and 503 where a route has no upstream", func() {
+	It("answers 404 if no route matches and 503 if a route has no upstream", func() {
 		post(gw.api, "/service", "Service_Name=gaps", "fqdn=gaps.example")
 		addRoute(gw.api, "gaps", "empty", "/empty", "")
 		attach("gaps")
@@ -103,7 +103,7 @@ var _ = Describe("Routing", Ordered, func() {
 		// 300 of 400 within seven standard deviations of a fair draw.
 		Entry("3 to 1 with equal settings", "weights", []string{"heavy", "light"}, "heavy", 240, 360),
 		Entry("3 to 1 with different settings", "mixed", []string{"heavy2", "light"}, "heavy2", 240, 360),
-		Entry("all to nothing with weight 0", "zero", []string{"heavy", "none"}, "heavy", 400, 400),
+		Entry("all to none with weight 0", "zero", []string{"heavy", "none"}, "heavy", 400, 400),
 	)
 
 	BeforeAll(func() {
@@ -162,7 +162,7 @@ var _ = Describe("Routing", Ordered, func() {
 		gw.expect("health.example", "/", "well")
 	})
 
-	It("lets websockets through, unless the route says no", func() {
+	It("lets websockets through, unless the route forbids it", func() {
 		post(gw.api, "/service", "Service_Name=ws", "fqdn=ws.example")
 		addRoute(gw.api, "ws", "yes", "/", "", "blue")
 		addRoute(gw.api, "ws", "no", "/no", `{"websocket":false}`, "blue")
@@ -239,15 +239,15 @@ var _ = Describe("Route_config", Ordered, func() {
 		},
 		Entry("methods", "methods", "/m", `{"methods":["POST","PUT"]}`,
 			match{"POST", "/m", "", "blue"}, match{"PUT", "/m", "", "blue"}, match{"GET", "/m", "", "green"}),
-		Entry("a header's text", "exact-header", "/h", `{"headers":[{"name":"x-tier","exact":"gold"}]}`,
+		Entry("the value of a header", "exact-header", "/h", `{"headers":[{"name":"x-tier","exact":"gold"}]}`,
 			match{"GET", "/h", "X-Tier: gold", "blue"}, match{"GET", "/h", "X-Tier: golden", "green"}, match{"GET", "/h", "", "green"}),
-		Entry("a header's start", "prefix-header", "/h", `{"headers":[{"name":"x-tier","prefix":"gold"}]}`,
+		Entry("the beginning of a header", "prefix-header", "/h", `{"headers":[{"name":"x-tier","prefix":"gold"}]}`,
 			match{"GET", "/h", "X-Tier: golden", "blue"}, match{"GET", "/h", "X-Tier: old", "green"}),
 		Entry("a header by expression", "regex-header", "/h", `{"headers":[{"name":"x-tier","regex":"g.*d"}]}`,
 			match{"GET", "/h", "X-Tier: gild", "blue"}, match{"GET", "/h", "X-Tier: gilded!", "green"}),
-		Entry("a header that is there", "header", "/h", `{"headers":[{"name":"x-tier"}]}`,
+		Entry("the presence of a header", "header", "/h", `{"headers":[{"name":"x-tier"}]}`,
 			match{"GET", "/h", "X-Tier: any", "blue"}, match{"GET", "/h", "", "green"}),
-		Entry("a header that is missing", "no-header", "/h", `{"headers":[{"name":"x-tier","invert":true}]}`,
+		Entry("the absence of a header", "no-header", "/h", `{"headers":[{"name":"x-tier","invert":true}]}`,
 			match{"GET", "/h", "", "blue"}, match{"GET", "/h", "X-Tier: any", "green"}),
 		Entry("the query", "query", "/q", `{"query":[{"name":"v","exact":"2"},{"name":"debug"}]}`,
 			match{"GET", "/q?v=2&debug=", "", "blue"}, match{"GET", "/q?v=2", "", "green"}, match{"GET", "/q?v=22&debug=1", "", "green"}),
@@ -272,22 +272,22 @@ var _ = Describe("Route_config", Ordered, func() {
 			Expect(r.Echo.Path).To(Equal(wantPath))
 			Expect(r.Echo.Host).To(Equal(wantHost))
 		},
-		Entry("nothing by itself", "keep", "/shop", ``, "/shop/a?b=c", "/shop/a?b=c", ""),
+		Entry("nothing by default", "keep", "/shop", ``, "/shop/a?b=c", "/shop/a?b=c", ""),
 		Entry("the prefix", "replace", "/shop", `{"rewrite":{"prefix":"/v2"}}`, "/shop/a?b=c", "/v2/a?b=c", ""),
 		Entry("a prefix that ends in a slash", "slash", "/shop/", `{"rewrite":{"prefix":"/v2"}}`, "/shop/a", "/v2/a", ""),
-		Entry("the prefix away", "strip", "/shop", `{"rewrite":{"prefix":"/"}}`, "/shop/a?b=c", "/a?b=c", ""),
-		Entry("the prefix away from the prefix itself", "strip-all", "/shop", `{"rewrite":{"prefix":"/"}}`, "/shop", "/", ""),
+		Entry("the prefix to nothing", "strip", "/shop", `{"rewrite":{"prefix":"/"}}`, "/shop/a?b=c", "/a?b=c", ""),
+		Entry("the prefix to nothing, for the prefix itself", "strip-all", "/shop", `{"rewrite":{"prefix":"/"}}`, "/shop", "/", ""),
 		Entry("by expression", "groups", "/user/", `{"rewrite":{"regex":"^/user/([^/]+)/(.*)$","substitution":"/u/\\1?\\2"}}`, "/user/anna/cart", "/u/anna?cart", ""),
 		Entry("the host", "host", "/shop", `{"rewrite":{"host":"inner.example"}}`, "/shop", "/shop", "inner.example"),
 	)
 
-	It("bounds a request's time", func() {
+	It("limits a request's time", func() {
 		host := route("timeout", "/slow", `{"timeouts":{"request":"300ms"}}`)
 		Expect(gw.answers(host, "/slow?delay=1m")).To(Equal("504"))
 		Expect(gw.answers(host, "/slow?delay=1ms")).To(Equal("blue"))
 	})
 
-	It("retries as often as it says", func() {
+	It("retries as often as configured", func() {
 		host := route("retries", "/twice", `{"retries":{"attempts":2,"on":["5xx"]}}`)
 		addRoute(gw.api, "retries", "never", "/never", `{"retries":{"attempts":0}}`, "blue")
 		gw.expect(host, "/never", "blue")

@@ -24,7 +24,7 @@ var _ = Describe("SIGHUP", func() {
 		DeferCleanup(signal.Stop, handled)
 	})
 
-	It("ends a gateway as SIGTERM does, also when it comes twice: requests are answered first", func() {
+	It("stops a gateway as SIGTERM does, even if it arrives twice: requests are answered first", func() {
 		g, gw, blue := shop()
 		answer, before := make(chan string, 1), blue.Requests()
 		go func() { answer <- gw.answers("shop.example", "/?delay=2s") }()
@@ -37,7 +37,7 @@ var _ = Describe("SIGHUP", func() {
 		Expect(<-answer).To(Equal("blue"))
 	})
 
-	It("ends a control plane in good order", func() {
+	It("stops a control plane cleanly", func() {
 		g := serve()
 		envoyFor("gw", g.XDSAddr)
 		Expect(g.Signal(syscall.SIGHUP)).To(Succeed())
@@ -85,7 +85,7 @@ var _ = Describe("SIGUSR1", func() {
 })
 
 var _ = Describe("A gateway whose log nobody reads anymore", func() {
-	It("serves on", func() {
+	It("continues to serve", func() {
 		program, err := testkit.Binary("gatehouse")
 		Expect(err).NotTo(HaveOccurred())
 		reader, writer, err := os.Pipe()

@@ -161,10 +161,10 @@ func told(api testkit.API) (conditions, refused map[string]string, state []strin
 	return conditions, refused, state
 }
 
-var _ = Describe("Bad objects that were slipped past validation", func() {
+var _ = Describe("Bad objects that bypassed validation", func() {
 	const good = 100
 
-	It("harm nobody else, are named, and are released by the write that mends them", func() {
+	It("harm nobody else, are named, and are released by the write that fixes them", func() {
 		dir, port := GinkgoT().TempDir(), freePort()
 		args := []string{
 			"serve", "--data-dir", dir, "--access-log", "off",
@@ -252,7 +252,7 @@ var _ = Describe("Bad objects that were slipped past validation", func() {
 			gw.expect(names[i]+".example", "/", want)
 		}
 
-		By("after a restart, with an Envoy that knows nothing yet")
+		By("after a restart, with a new Envoy")
 		Expect(g.Stop(limit())).To(BeZero())
 		Expect(envoy.Kill()).To(Succeed())
 		g = start(nil, args...)
@@ -263,7 +263,7 @@ var _ = Describe("Bad objects that were slipped past validation", func() {
 		}
 		expectGood()
 
-		By("mended one by one")
+		By("fixed one by one")
 		for i, b := range bad {
 			applied(g.API, b.mend[0], b.mend[1], escaped(b.mend[2:])...)
 			Expect(gw.answers(names[i]+".example", "/")).To(Equal(own(i)), names[i])

@@ -73,7 +73,7 @@ func slip(dir, statement string) {
 }
 
 var _ = Describe("The status", func() {
-	It("names what Envoy refuses and what is quarantined, and sees it released", func() {
+	It("names what Envoy refuses and what is quarantined, and shows its release", func() {
 		dir, port := GinkgoT().TempDir(), freePort()
 		on := func() *testkit.Gatehouse {
 			GinkgoHelper()
@@ -121,12 +121,12 @@ var _ = Describe("The status", func() {
 		Expect(code).To(BeZero())
 		Expect(table).To(And(MatchRegexp(`(?m)^/service/bad +127\.0\.0\.1:\d+ +.*missing \)`), MatchRegexp(`(?m)^/service/worse/route/long +Quarantined`)))
 
-		By("a good object changes on")
+		By("a good object is still updated")
 		addRoute(g.API, "good", "new", "/new", "", "blue")
 		Eventually(holding).WithArguments(g.API, "/service/good/route/new").Should(Equal([]string{"Accepted", "Programmed"}))
 		Expect(gw.answers("good.example", "/new")).To(Equal("blue"))
 
-		By("the write that mends it releases it")
+		By("the write that fixes it releases it")
 		for path, field := range map[string]string{"/service/bad/route/expr": "Route_prefix=/b%2B", "/service/worse/route/long": "Route_config="} {
 			a, err := g.API.Do(limit(), "PATCH", path, "application/x-www-form-urlencoded", field)
 			Expect(err).NotTo(HaveOccurred())
@@ -143,7 +143,7 @@ var _ = Describe("The status", func() {
 		}
 	})
 
-	It("shows an Envoy that no proxy is for, and the call that makes one", func() {
+	It("shows an Envoy that no proxy is for, and the call that creates one", func() {
 		g := serve()
 		envoyFor("edge", g.XDSAddr)
 		var s seen

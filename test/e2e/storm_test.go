@@ -316,7 +316,7 @@ func envoyVersions(envoy *testkit.Envoy) map[string]string {
 }
 
 var _ = Describe("A storm of changes", func() {
-	It("loses no request and answers each as it should at that moment", func() {
+	It("loses no request, and each answer is right for its moment", func() {
 		g := serve("--access-log", "off")
 		gw := gateway{g.API, freePort()}
 		s, writers := newStorm(g.API, gw.port)

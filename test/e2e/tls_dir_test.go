@@ -141,7 +141,7 @@ var _ = Describe("--tls-dir", func() {
 		}
 	}
 
-	It("serves what certbot leaves, keeps the old pair while the new one is not right, and says so", func() {
+	It("serves what certbot writes, keeps the old pair while the new one is invalid, and reports it", func() {
 		dir := GinkgoT().TempDir()
 		s, _ := secure("--tls-dir", dir, "--log-level", "debug")
 		var pairs []testkit.Pair
@@ -182,7 +182,7 @@ var _ = Describe("--tls-dir", func() {
 		Eventually(s.shown).WithArguments("shop.test").Should(Equal(raw(third)))
 		Eventually(wrongFiles).WithArguments(s.api, "shop").Should(BeEmpty())
 
-		By("files that are cut off, empty, too large, gone, or of another sort")
+		By("files that are truncated, empty, too large, missing, or of another type")
 		live := filepath.Join(dir, "live/shop/privkey.pem")
 		for want, content := range map[string]string{
 			"is cut off, or damaged": third.Key[:len(third.Key)/2], "is empty": "", "has more than 1 MiB": strings.Repeat("x", 1<<20+1),
@@ -198,7 +198,7 @@ var _ = Describe("--tls-dir", func() {
 		writeFile(live, third.Key, true)
 		Eventually(wrongFiles).WithArguments(s.api, "shop").Should(BeEmpty())
 
-		By("a pair that has ended")
+		By("a pair that has expired")
 		ended, err := s.authority.Issue(testkit.CertificateOptions{Names: []string{"shop.test"}, NotAfter: time.Now().Add(-time.Hour)})
 		Expect(err).NotTo(HaveOccurred())
 		chain := filepath.Join(dir, "live/shop/fullchain.pem")
@@ -293,7 +293,7 @@ var _ = Describe("--tls-dir", func() {
 		Expect(actors(planes[0].API)).To(Equal(slices.Repeat([]string{"tls-dir"}, rotations)))
 	})
 
-	It("has to be a directory", func() {
+	It("must be a directory", func() {
 		Expect(refuses(1, nil, "serve", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0", "--tls-dir", "/nonexistent/certs")).To(Equal(
 			"gatehouse: reading --tls-dir /nonexistent/certs: no such file or directory: it must be a directory that the user that runs the program can read"))
 	})
@@ -318,7 +318,7 @@ func actors(api testkit.API) []string {
 }
 
 var _ = Describe("gatehouse secret set", func() {
-	It("stores a certificate, replaces it, and leaves it alone when the new one is not right", func() {
+	It("stores a certificate, replaces it, and keeps it if the new one is invalid", func() {
 		s, _ := secure()
 		c := cliOf(s.Gatehouse)
 		s.serve("shop", "shop.test")

@@ -37,7 +37,7 @@ var _ = Describe("gatehouse token", func() {
 	}
 	BeforeEach(func() { home = GinkgoT().TempDir() })
 
-	It("makes the first token through the open API, which is closed from then on", func() {
+	It("creates the first token through the open API, which is closed from then on", func() {
 		g, _ := standalone()
 		server := []string{"GATEHOUSE_SERVER=" + g.API.URL}
 		code, stdout, stderr := run(server, "token", "create", "ann", "--role", "admin")
@@ -50,7 +50,7 @@ var _ = Describe("gatehouse token", func() {
 		Expect(status(g, token)).To(Equal(200))
 		Expect(os.ReadDir(home)).To(BeEmpty(), "no database is made elsewhere")
 
-		By("which then wants that token")
+		By("and then requires that token")
 		code, stdout, stderr = run(server, "token", "create", "ci", "--role", "viewer")
 		Expect([]any{code, stdout}).To(Equal([]any{1, ""}))
 		Expect(stderr).To(ContainSubstring("send a token with --token-file"))
@@ -65,7 +65,7 @@ var _ = Describe("gatehouse token", func() {
 		Expect([]any{code, stdout}).To(Equal([]any{0, "token \"ci\" is revoked\n"}), stderr)
 	})
 
-	It("works on the database that it is told of, beside the server of that", func() {
+	It("works on the specified database while that one's server runs", func() {
 		dir, err := filepath.EvalSymlinks(GinkgoT().TempDir())
 		Expect(err).NotTo(HaveOccurred())
 		g := start(nil, standaloneArgs(dir, freePort())...)

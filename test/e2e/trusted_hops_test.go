@@ -75,7 +75,7 @@ func (g gateway) client(header ...string) string {
 	return g.get("shop.example", "/", header...).Echo.Headers.Get("X-Envoy-External-Address")
 }
 
-var _ = Describe("Behind proxies", func() {
+var _ = Describe("A gateway behind proxies", func() {
 	// limited runs a gateway whose clients may send 3 requests each.
 	limited := func(args ...string) gateway {
 		_, gw, _ := shop(args...)
@@ -102,7 +102,7 @@ var _ = Describe("Behind proxies", func() {
 	}
 	half, none := map[int]int{200: 3, 429: 3}, map[int]int{429: 6}
 
-	It("counts each client by itself, whatever it makes up", func() {
+	It("counts each client separately, whatever it makes up", func() {
 		gw := limited()
 		balancer := inFront(gw)
 		gw.trust(1)
@@ -121,19 +121,19 @@ var _ = Describe("Behind proxies", func() {
 		Expect(each(balancer, "127.0.0.3", "10.0.0.%d")).To(Equal(half))
 	})
 
-	It("counts all as one client where they are not declared", func() {
+	It("counts all as one client if they are not declared", func() {
 		balancer := inFront(limited())
 		Expect(each(balancer, "127.0.0.2", "")).To(Equal(half))
 		Expect(each(balancer, "127.0.0.3", "")).To(Equal(none))
 	})
 
-	It("lets a client make up its address where one too many is declared, as the documentation warns", func() {
+	It("lets a client make up its address if one too many is declared, as the documentation warns", func() {
 		gw := limited()
 		gw.trust(1)
 		Expect(each(gw, "127.0.0.2", "10.0.0.%d")).To(Equal(map[int]int{200: 6}))
 	})
 
-	It("takes the number of a standalone gateway from --trusted-hops", func() {
+	It("sets the number of a standalone gateway with --trusted-hops", func() {
 		gw := limited("--trusted-hops", "1")
 		Expect(read(gw.api, "/proxy/gw")).To(ContainSubstring(`"trusted_hops":1,`))
 		balancer := inFront(gw)
@@ -155,7 +155,7 @@ var _ = Describe("Behind proxies", func() {
 		stop()
 	})
 
-	DescribeTable("gives a connection that is open the new number after one more request", func(http2 bool) {
+	DescribeTable("applies the new number to an open connection after one more request", func(http2 bool) {
 		_, gw, _ := shop()
 		kept := newKeptClient(http2)
 		Expect(kept.ask(gw.port)).To(Equal("127.0.0.1"))

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("An update with several control planes on one PostgreSQL", func() {
-	It("loses no request: the older ones go on when the newer has migrated, and only a new start of them is refused", func() {
+	It("loses no request: the older ones continue after the newer one has migrated, and only a new start of them is refused", func() {
 		url, db := newDatabase()
 		dir := GinkgoT().TempDir()
 		key := filepath.Join(dir, "secret.key")

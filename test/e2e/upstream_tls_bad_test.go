@@ -128,7 +128,7 @@ var _ = Describe("An upstream whose certificate is wrong", Ordered, func() {
 	var l tlsLab
 	BeforeAll(func() { l = newTLSLab() })
 
-	DescribeTable("gets no byte of a request, and explain and status say why",
+	DescribeTable("receives no byte of a request, and explain and status report why",
 		func(name, address string, cert func() tls.Certificate, reason, words string, fields ...string) {
 			b := serving(name, "tls", cert())
 			l.reach(name, address, b.Port, fields...)
@@ -157,7 +157,7 @@ var _ = Describe("An upstream whose certificate is wrong", Ordered, func() {
 				return issued(l.ca, testkit.CertificateOptions{Names: []string{"127.0.0.1", "a.test"}})
 			},
 			"certificate_name", "its certificate is for a.test, 127.0.0.1, not for localhost", "Upstream_validation_cacertificate=ca"),
-		Entry("another name than the stated one", "stated", "127.0.0.1",
+		Entry("another name than the configured one", "stated", "127.0.0.1",
 			func() tls.Certificate {
 				return issued(l.ca, testkit.CertificateOptions{Names: []string{"127.0.0.1", "a.test"}})
 			},
@@ -176,7 +176,7 @@ var _ = Describe("An upstream whose certificate is wrong", Ordered, func() {
 			"certificate", "its certificate is not valid: x509: certificate specifies an incompatible key usage"),
 	)
 
-	It("that signed itself gets none either", func() {
+	It("receives nothing either if the certificate is self-signed", func() {
 		b := backendWith("self", testkit.BackendOptions{Protocol: "tls"})
 		l.reach("self", "127.0.0.1", b.Port)
 		l.expectBad("self", "certificate_self_signed", "its certificate is self-signed, and is not among the authorities of the system: store it as a secret")
@@ -187,7 +187,7 @@ var _ = Describe("An upstream whose certificate is wrong", Ordered, func() {
 		l.expect("self.example", "/", "self")
 	})
 
-	It("that speaks no TLS gets the beginning of a handshake alone", func() {
+	It("without TLS receives only the beginning of a handshake", func() {
 		b := backend("plain")
 		l.reach("plain", "127.0.0.1", b.Port)
 		l.expectBad("plain", "no_tls", "the port does not speak TLS: use Upstream_protocol http or h2c")
@@ -201,7 +201,7 @@ var _ = Describe("An upstream whose certificate is wrong", Ordered, func() {
 		Expect(b.Touched()).To(BeZero())
 	})
 
-	It("is told from the others of its cluster", func() {
+	It("is distinguished from the others of its cluster", func() {
 		right := serving("right", "tls", issued(l.ca, testkit.CertificateOptions{Names: []string{"127.0.0.1"}}))
 		wrong := serving("wrong", "tls", issued(l.ca, testkit.CertificateOptions{Names: []string{"127.0.0.1"}}))
 		for name, b := range map[string]*testkit.Backend{"right": right, "wrong": wrong} {
@@ -228,7 +228,7 @@ var _ = Describe("An upstream over TLS", Ordered, func() {
 	var l tlsLab
 	BeforeAll(func() { l = newTLSLab() })
 
-	DescribeTable("is reached with a certificate that is right", func(name, address, protocol string, names []string, fields ...string) {
+	DescribeTable("is reached with a valid certificate", func(name, address, protocol string, names []string, fields ...string) {
 		b := serving(name, protocol, issued(l.ca, testkit.CertificateOptions{Names: names}))
 		l.expect(l.reach(name, address, b.Port, append(fields, "Upstream_protocol="+protocol)...), "/", name)
 	},
@@ -236,14 +236,14 @@ var _ = Describe("An upstream over TLS", Ordered, func() {
 		Entry("by the system's authorities", "system", "127.0.0.1", "tls", []string{"127.0.0.1"}),
 		Entry("for its DNS name", "dns", "localhost", "tls", []string{"localhost"}),
 		Entry("for its DNS name in upper case", "dnscase", "LocalHost", "tls", []string{"localhost"}),
-		Entry("for the stated name", "stated", "127.0.0.1", "tls", []string{"inner.test"}, "Upstream_validation_subjectname=inner.test"),
-		Entry("for a wildcard of the stated name", "wildcard", "127.0.0.1", "tls", []string{"*.test"}, "Upstream_validation_subjectname=Inner.test"),
-		Entry("for the stated address", "elsewhere", "127.0.0.1", "tls", []string{"192.0.2.7"}, "Upstream_validation_subjectname=192.0.2.7"),
+		Entry("for the configured name", "stated", "127.0.0.1", "tls", []string{"inner.test"}, "Upstream_validation_subjectname=inner.test"),
+		Entry("for a wildcard of the configured name", "wildcard", "127.0.0.1", "tls", []string{"*.test"}, "Upstream_validation_subjectname=Inner.test"),
+		Entry("for the configured address", "elsewhere", "127.0.0.1", "tls", []string{"192.0.2.7"}, "Upstream_validation_subjectname=192.0.2.7"),
 		Entry("over HTTP/2", "two", "127.0.0.1", "h2", []string{"127.0.0.1"}),
 		Entry("over HTTP/2 by DNS name", "twodns", "localhost", "h2", []string{"localhost"}),
 	)
 
-	DescribeTable("is asked for its own DNS name", func(name, address string, fields []string, want string) {
+	DescribeTable("is requested with the right server name", func(name, address string, fields []string, want string) {
 		asked := make(chan string, 100)
 		b := serving(name, "tls", issued(l.ca, testkit.CertificateOptions{Names: []string{"localhost", "127.0.0.1", "inner.test"}}), func(c *tls.Config) {
 			c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -254,8 +254,8 @@ var _ = Describe("An upstream over TLS", Ordered, func() {
 		l.expect(l.reach(name, address, b.Port, fields...), "/", name)
 		Expect(<-asked).To(Equal(want))
 	},
-		Entry("where it has one", "asked", "localhost", nil, "localhost"),
-		Entry("or the stated one", "askedstated", "127.0.0.1", []string{"Upstream_validation_subjectname=inner.test"}, "inner.test"),
+		Entry("if it has a DNS name", "asked", "localhost", nil, "localhost"),
+		Entry("or the configured name", "askedstated", "127.0.0.1", []string{"Upstream_validation_subjectname=inner.test"}, "inner.test"),
 		Entry("but never for an address", "askedaddress", "127.0.0.1", nil, ""),
 	)
 
@@ -268,7 +268,7 @@ var _ = Describe("An upstream over TLS", Ordered, func() {
 		Eventually(saidOf).WithArguments(l.api, host).Should(HavePrefix("unhealthy: its health check is answered with another status than 200"))
 	})
 
-	DescribeTable("has to offer HTTP/2 where that is asked for", func(name, status string, protocols []string) {
+	DescribeTable("must offer HTTP/2 if that is required", func(name, status string, protocols []string) {
 		b := serving(name, "tls", issued(l.ca, testkit.CertificateOptions{Names: []string{"127.0.0.1"}}), func(c *tls.Config) {
 			inner := c.Clone()
 			inner.NextProtos = protocols
@@ -281,12 +281,12 @@ var _ = Describe("An upstream over TLS", Ordered, func() {
 			Expect(b.Touched()).To(BeZero(), "no preface of HTTP/2 after a handshake without it")
 		}
 	},
-		Entry("with HTTP/1.1 alone", "strict", "503", []string{"http/1.1"}),
+		Entry("with only HTTP/1.1", "strict", "503", []string{"http/1.1"}),
 		// The connection is verified and uses HTTP/2: Envoy cannot require ALPN.
 		Entry("with no protocol at all", "vague", "502", nil),
 	)
 
-	It("takes every certificate if it is told to, with a warning", func() {
+	It("accepts every certificate if it is configured so, with a warning", func() {
 		b := serving("any", "tls", issued(l.other, testkit.CertificateOptions{Names: []string{"a.test"}, NotAfter: time.Now().Add(-time.Hour)}))
 		const words = "its certificate is not verified (Upstream_tls_insecure): anyone on the network path can read and change requests and answers"
 		a := post(l.api, "/upstream", "Upstream_name=any", "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(b.Port), "Upstream_protocol=tls", "Upstream_tls_insecure=true")

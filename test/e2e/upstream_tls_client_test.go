@@ -17,7 +17,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-var _ = Describe("An upstream that asks for a client certificate", Ordered, func() {
+var _ = Describe("An upstream that requires a client certificate", Ordered, func() {
 	var l tlsLab
 	BeforeAll(func() {
 		l = newTLSLab()
@@ -35,7 +35,7 @@ var _ = Describe("An upstream that asks for a client certificate", Ordered, func
 		})
 	}
 
-	DescribeTable("is reached with the right one only", func(name string, version uint16) {
+	DescribeTable("is reached only with the right one", func(name string, version uint16) {
 		b := asking(name, version)
 		l.reach(name, "127.0.0.1", b.Port)
 		l.expectBad(name, "client_certificate", "it asks for a client certificate, and none is shown: name a secret with a pair in Upstream_client_certificate")
@@ -67,7 +67,7 @@ var _ = Describe("An upstream that asks for a client certificate", Ordered, func
 })
 
 var _ = Describe("The authority and the client certificate of an upstream", func() {
-	It("are replaced without a lost request, or a cluster that changes", func() {
+	It("are replaced without a lost request, or a change of a cluster", func() {
 		l := newTLSLab()
 		next, err := testkit.NewAuthority("next")
 		Expect(err).NotTo(HaveOccurred())

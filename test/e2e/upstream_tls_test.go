@@ -60,7 +60,7 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		Expect(b.Requests()).To(Equal(before))
 	}
 
-	DescribeTable("is good", func(name, address, proto string, fields ...string) {
+	DescribeTable("is valid", func(name, address, proto string, fields ...string) {
 		b := secure
 		if proto == "h2" {
 			b = secure2
@@ -72,10 +72,10 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		Entry("and for the host name", "named", "127.0.0.1", "tls", "Upstream_validation_cacertificate=right", "Upstream_validation_subjectname=example.com"),
 		Entry("and for the address", "addressed", "127.0.0.1", "tls", "Upstream_validation_cacertificate=right", "Upstream_validation_subjectname=127.0.0.1"),
 		Entry("over HTTP/2", "signed2", "127.0.0.1", "h2", "Upstream_validation_cacertificate=right", "Upstream_validation_subjectname=example.com"),
-		Entry("by DNS name, for another that is given", "dns-named", "localhost", "tls", "Upstream_validation_cacertificate=right", "Upstream_validation_subjectname=example.com"),
+		Entry("by DNS name, for another configured one", "dns-named", "localhost", "tls", "Upstream_validation_cacertificate=right", "Upstream_validation_subjectname=example.com"),
 	)
 
-	DescribeTable("is bad", func(name, address, proto string, fields ...string) {
+	DescribeTable("is not valid", func(name, address, proto string, fields ...string) {
 		b := secure
 		if proto == "h2" {
 			b = secure2
@@ -91,7 +91,7 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		Entry("not for the DNS name of the upstream", "dns", "localhost", "tls", "Upstream_validation_cacertificate=right"),
 	)
 
-	It("is judged again on new connections when the authority changes", func() {
+	It("is verified again on new connections when the authority changes", func() {
 		post(gw.api, "/secret", "Secret_name=moving", "Secret_cert="+secure.Certificate())
 		host := reach("moving", "127.0.0.1", secure, "Upstream_protocol=tls", "Upstream_validation_cacertificate=moving")
 		gw.expect(host, "/", "secure")

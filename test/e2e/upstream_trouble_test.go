@@ -114,7 +114,7 @@ func saidOf(api testkit.API, host string) string {
 }
 
 var _ = Describe("A broken upstream", func() {
-	It("leads to its cause in one call, where the Envoy is the own one", func() {
+	It("has its cause in one call, if the Envoy is the gateway's own", func() {
 		_, gw := standalone("--access-log", "off")
 		list := troubles()
 		breakAll(gw.api, list)
@@ -134,7 +134,7 @@ var _ = Describe("A broken upstream", func() {
 		}
 	})
 
-	It("leads to what is known, where the Envoy is elsewhere", func() {
+	It("has what is known, if the Envoy is elsewhere", func() {
 		g := serve()
 		list := troubles()
 		breakAll(g.API, list)
@@ -158,7 +158,7 @@ var _ = Describe("A broken upstream", func() {
 			ContainSubstring(`"object":"/upstream/closed"`), ContainSubstring(`"health_reason":"not_connected"`), Not(ContainSubstring(`"object":"/upstream/sick"`))))
 	})
 
-	It("is well again when its requests succeed", func() {
+	It("is healthy again when its requests succeed", func() {
 		_, gw, blue := shop("--access-log", "off")
 		said := func() string {
 			_, err := gw.send(http.MethodGet, "shop.example", "/")
@@ -172,7 +172,7 @@ var _ = Describe("A broken upstream", func() {
 		Eventually(said).Should(MatchRegexp(`^answering: (\d+) of its last (\d+) requests? succeeded$`))
 	})
 
-	It("is told in the answer of the write that waits for the Envoys", func() {
+	It("is reported by the write that waits for the Envoys", func() {
 		g, gw := standalone("--access-log", "off")
 		list := troubles()
 		breakAll(gw.api, list)

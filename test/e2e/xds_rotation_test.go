@@ -130,12 +130,12 @@ var _ = Describe("Certificates of the xDS port that are renewed", func() {
 		}
 		Expect(lost(old) + lost(late) + lost(fresh)).To(BeZero())
 
-		By("the first authority goes, and with it the streams of its certificates")
+		By("removing the first authority, and with it the streams of its certificates")
 		k.write("clients.crt", next.PEM)
 		for i, x := range append(old, late...) {
 			Eventually(x.Ended()).Should(BeClosed(), "client %d", i)
 		}
-		By("a change reaches everybody that is left")
+		By("a change reaches all the others")
 		addUpstream(g.API, backend("green"))
 		addRoute(g.API, "shop", "green", "/green", "", "green")
 		expectCluster(fresh, "green")

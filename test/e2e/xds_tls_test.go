@@ -167,14 +167,14 @@ var _ = Describe("The xDS port with TLS", func() {
 		gw.expect("shop.example", "/", "blue")
 		Eventually(func() string { return read(g.API, "/status") }).Should(ContainSubstring("spiffe://gatehouse/proxy/edge"))
 
-		By("which refuses a control plane of another authority")
+		By("an Envoy refuses a control plane of another authority")
 		_, err := tls.Dial("tcp", g.XDSAddr, &tls.Config{RootCAs: newAuthority("another control plane").Pool()})
 		Expect(err).To(HaveOccurred())
 		Eventually(func() []map[string]any { return refusalsByReason(g)["handshake"] }).Should(HaveLen(1))
 		Expect(refusalsByReason(g)["handshake"][0]["err"]).To(ContainSubstring("bad certificate"))
 	})
 
-	It("drops the stream of a certificate that is revoked, or ends, and logs why", func() {
+	It("drops the stream of a certificate that is revoked, or expires, and logs why", func() {
 		k := newKeyring()
 		list := func(pairs ...testkit.Pair) {
 			GinkgoHelper()
@@ -207,7 +207,7 @@ var _ = Describe("The xDS port with TLS", func() {
 		Expect(refusalsByReason(g)["certificate_revoked"]).To(HaveLen(1))
 	})
 
-	It("lets the Envoy of standalone in through a socket, and no other without a proof", func() {
+	It("lets the Envoy of standalone in through a socket, and no other one without proof", func() {
 		k := newKeyring()
 		g, gw, _ := shop(k.args()...)
 		Expect(read(g.API, "/status")).To(And(ContainSubstring(`"identity":"socket of this program"`), ContainSubstring(`"address":"socket:`)))

@@ -39,7 +39,7 @@ func engines(api testkit.API) int {
 }
 
 var _ = Describe("The rate-limit engine with a token", func() {
-	It("has its limits, keeps them when the token is revoked, and takes no other", func() {
+	It("has its limits, keeps them when the token is revoked, and uses no other", func() {
 		redis, g := startRedis(), serve()
 		post(g.API, "/globalconfig", "globalconfig_name=rates", "globalconfig_type=globalconfig_ratelimit",
 			`config={"domain":"edge","descriptors":[{"key":"remote_address","rate_limit":{"unit":"week","requests_per_unit":5}}]}`)

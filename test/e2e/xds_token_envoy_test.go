@@ -37,7 +37,7 @@ func envoyWithin(ctx context.Context, proxy, xdsAddr, token string, more ...stri
 }
 
 var _ = Describe("An Envoy with a token", func() {
-	It("is served until the token is revoked, and serves on", func() {
+	It("is served until the token is revoked, and continues to serve", func() {
 		g := serve()
 		port := freePort()
 		addUpstream(g.API, backend("blue"))
@@ -76,7 +76,7 @@ var _ = Describe("An Envoy with a token", func() {
 		gw.expect("shop.test", "/", "blue")
 	})
 
-	It("keeps its stream when its proxy is deleted, and is told that nothing is left", func() {
+	It("keeps its stream when its proxy is deleted, and receives an empty configuration", func() {
 		g := serve()
 		port := freePort()
 		addUpstream(g.API, backend("blue"))

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-var _ = DescribeTable("No token of the xDS port is in anything that can be read", func(onPostgres bool) {
+var _ = DescribeTable("No token of the xDS port can be read anywhere", func(onPostgres bool) {
 	s, base, temp, dump := searched(onPostgres, "--access-log", "json")
 	g := s.Gatehouse
 	stopEvents := eventsOf(g.API)
@@ -22,7 +22,7 @@ var _ = DescribeTable("No token of the xDS port is in anything that can be read"
 	addProxy(g.API, "edge", port, "shop")
 	c := cliOf(g)
 
-	By("making, using and revoking them, in all ways, also in ways that are refused")
+	By("creating, using and revoking them in all ways, including ways that are refused")
 	edge, engine := xdsToken(g.API, "/proxy/edge/token", "one"), xdsToken(g.API, "/ratelimit/token", "one")
 	byCommand, revoked := strings.TrimSpace(c.good("token", "create", "two", "--proxy", "edge")), xdsToken(g.API, "/proxy/edge/token", "three")
 	tokens := []string{edge, engine, byCommand, revoked}

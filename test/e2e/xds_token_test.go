@@ -111,7 +111,7 @@ func twoProxies(api testkit.API) (edge, inner, engine string) {
 }
 
 var _ = Describe("The xDS port with tokens", func() {
-	It("gives each holder what its token is for, and nobody else, also where it is open", func() {
+	It("gives each holder what its token is for, and nobody else, even if it is open", func() {
 		g := serve()
 		p := xdsPort{addr: g.XDSAddr}
 		edge, inner, engine := twoProxies(g.API)
@@ -154,7 +154,7 @@ var _ = Describe("The xDS port with tokens", func() {
 		}
 		Expect(status.Code(p.ask(deltaADS, "edge", append(bearer(edge), bearer(edge)...)...))).To(Equal(codes.Unauthenticated))
 
-		By("telling neither of tokens nor of proxies but their own")
+		By("revealing neither tokens nor proxies but their own")
 		all := strings.Join(told, "\n") + g.Stderr.String()
 		for _, token := range []string{edge, inner, engine, revoked} {
 			Expect(all).NotTo(Or(ContainSubstring(token), ContainSubstring(strings.TrimPrefix(token, "ghx_"))))
@@ -203,7 +203,7 @@ var _ = Describe("The xDS port with tokens", func() {
 		Expect(status.Code(xdsPort{addr: two.XDSAddr}.ask(deltaADS, "edge", bearer(edge)...))).To(Equal(codes.Unauthenticated))
 	})
 
-	It("goes on as it is while the database is away, and says so once", func() {
+	It("continues unchanged while the database is away, and reports it once", func() {
 		database := startPostgres()
 		g := serve("--database-url", database.URL("gatehouse"))
 		p := xdsPort{addr: g.XDSAddr}

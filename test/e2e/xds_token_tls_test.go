@@ -74,7 +74,7 @@ func xdsRefusals(g *testkit.Gatehouse, reason string) int {
 }
 
 var _ = Describe("The xDS port with TLS and tokens", func() {
-	It("serves an Envoy with its token, until that is revoked, and nobody without a proof", func() {
+	It("serves an Envoy with its token, until that is revoked, and nobody without proof", func() {
 		pki := newXDSPKI()
 		g := pki.serve()
 		edgePort := freePort()
@@ -134,12 +134,12 @@ var _ = Describe("The xDS port with TLS and tokens", func() {
 			var log string
 			Eventually(ended).Should(Receive(&log))
 			Expect(log).To(And(ContainSubstring(c.told), Not(ContainSubstring("it has a configuration"))))
-			Expect(log).NotTo(Or(ContainSubstring(`"inner"`), ContainSubstring("ghx_")), "it is not told whose the token is")
+			Expect(log).NotTo(Or(ContainSubstring(`"inner"`), ContainSubstring("ghx_")), "it does not learn whose token it is")
 		}
 		Expect(read(g.API, "/status")).NotTo(ContainSubstring(`"envoy"`))
 	})
 
-	It("serves the rate-limit engine with a token or its certificate, and no Envoy's", func() {
+	It("serves the rate-limit engine with a token or its certificate, and not with an Envoy's", func() {
 		pki, redis := newXDSPKI(), startRedis()
 		pki.run("issue", string(pki), "ratelimit")
 		pki.run("issue", string(pki), "proxy", "edge")
@@ -168,7 +168,7 @@ var _ = Describe("The xDS port with TLS and tokens", func() {
 			Expect(e.Kill()).To(Succeed())
 		}
 
-		By("asking with two proofs, of which each has to allow it")
+		By("using two proofs, each of which must allow it")
 		both := pki.port(g, "edge")
 		Expect(both.ask(deltaADS, "edge", bearer(edge)...)).To(Succeed())
 		Expect(status.Code(both.ask(sotwADS, "ratelimit", bearer(token)...))).To(Equal(codes.PermissionDenied))

@@ -143,7 +143,7 @@ var _ = Describe("The endpoints of a discovered upstream", func() {
 		stop()
 	})
 
-	It("may be none: 503, which ends when there is one again, and a condition", func() {
+	It("may be none: requests get 503 until there is one again, and a condition says so", func() {
 		a := backend("a")
 		objects := append(service(1, "shop", "web"), upstream(1, "web"))
 		g := newGateway(endpoints("web"), objects...)
@@ -159,7 +159,7 @@ var _ = Describe("The endpoints of a discovered upstream", func() {
 		Eventually(g.get).WithArguments("shop.test").Should(Equal("a"))
 	})
 
-	It("take the place of a DNS name and give it back under traffic", func() {
+	It("replace a DNS name and are replaced by it under traffic", func() {
 		a, b := backend("a"), backend("b")
 		byName := upstream(1, "web", func(u *model.Upstream) { u.IP, u.Port = "localhost", a.Port })
 		g := newGateway(nil, append(service(1, "shop", "web"), byName)...)
@@ -174,7 +174,7 @@ var _ = Describe("The endpoints of a discovered upstream", func() {
 		stop()
 	})
 
-	It("stay those of the cluster when its settings change under traffic", func() {
+	It("remain the endpoints of the cluster when its settings change under traffic", func() {
 		a := backend("a")
 		g := newGateway(endpoints("web", at(a)), append(service(1, "shop", "web"), upstream(1, "web"))...)
 		stop := g.traffic("shop.test")
@@ -186,7 +186,7 @@ var _ = Describe("The endpoints of a discovered upstream", func() {
 		stop()
 	})
 
-	It("are those of 2,000 clusters, of which each can change", func() {
+	It("work for 2,000 clusters, each of which can change", func() {
 		const many = 2000
 		a, b := backend("a"), backend("b")
 		var objects []model.Object

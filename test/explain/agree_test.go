@@ -46,7 +46,7 @@ func disagreement(a explain.Answer, method string, got result) string {
 }
 
 var _ = Describe("Explain", func() {
-	It("chooses the route that Envoy chooses, every time", func(ctx SpecContext) {
+	It("selects the route that Envoy selects, every time", func(ctx SpecContext) {
 		l := newLab(ctx)
 		c := &client{addr: fmt.Sprintf("127.0.0.1:%d", l.port)}
 		DeferCleanup(c.close)

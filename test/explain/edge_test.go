@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("Escaped slashes and underscores", func() {
-	It("are taken by explain as Envoy takes them, however the proxy is set", func(ctx SpecContext) {
+	It("are handled by explain as by Envoy, whatever the settings of the proxy", func(ctx SpecContext) {
 		l := newLab(ctx)
 		c := &client{addr: fmt.Sprintf("127.0.0.1:%d", l.port)}
 		DeferCleanup(c.close)

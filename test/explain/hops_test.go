@@ -41,8 +41,8 @@ func perHeader(g *generator, addresses []string) []model.Object {
 	return objects
 }
 
-var _ = Describe("Behind proxies", func() {
-	It("explain takes for the client whom Envoy takes", func(ctx SpecContext) {
+var _ = Describe("A client behind proxies", func() {
+	It("is the same for explain as for Envoy", func(ctx SpecContext) {
 		l := newLab(ctx)
 		c := &client{addr: fmt.Sprintf("127.0.0.1:%d", l.port)}
 		DeferCleanup(c.close)

@@ -228,7 +228,7 @@ func secretOf(objects []model.Object, fingerprint string) string {
 }
 
 var _ = Describe("Explain over HTTPS", func() {
-	It("chooses the certificate and the answer that Envoy chooses, every time", func(ctx SpecContext) {
+	It("selects the certificate and the answer that Envoy selects, every time", func(ctx SpecContext) {
 		l, all := newLab(ctx), newAuthorities()
 		own := all.certificates()
 		c := &client{addr: fmt.Sprintf("127.0.0.1:%d", l.port)}

@@ -60,7 +60,7 @@ func (g *generator) loginRequest() explain.Request {
 }
 
 var _ = Describe("Explain", func() {
-	It("asks for a login where Envoy does, every time", func(ctx SpecContext) {
+	It("requires a login where Envoy does, every time", func(ctx SpecContext) {
 		l := newLab(ctx)
 		c := &client{addr: fmt.Sprintf("127.0.0.1:%d", l.port)}
 		DeferCleanup(c.close)

@@ -114,7 +114,7 @@ func endpoints(g *testkit.Gatehouse, url string) map[string]string {
 	return named
 }
 
-var _ = Describe("what a resource of an Envoy is from", func() {
+var _ = Describe("the origin of an Envoy resource", func() {
 	// Together these names are longer than the name of a cluster may be, so their
 	// cluster's name ends in a hash.
 	long := func(first string) string { return first + strings.Repeat("-_.x", 20) }
@@ -129,7 +129,7 @@ var _ = Describe("what a resource of an Envoy is from", func() {
 		shop(g, a, b, c)
 	})
 
-	It("is every upstream of a cluster, however long its name", func() {
+	It("is every upstream for a cluster, however long its name", func() {
 		refusing(g, "gw", ofType(clusterType))
 		Eventually(refused).WithArguments(g, "gw").Should(Equal([]string{"cluster /upstream/" + a + " /upstream/" + b + " /upstream/" + c}))
 		for _, name := range []string{a, b, c} {
@@ -138,13 +138,13 @@ var _ = Describe("what a resource of an Envoy is from", func() {
 		Expect(holding(g, "/service/shop")).NotTo(ContainElement("Rejected"))
 	})
 
-	It("is the upstream of each endpoint, however long the name of the cluster", func() {
+	It("is the upstream for each endpoint, however long the name of the cluster", func() {
 		client := connect(g, "gw", "")
 		Eventually(client.said).Should(ContainElement(HavePrefix("routes shop.test")))
 		Eventually(endpoints).WithArguments(g, "http://shop.test/").Should(Equal(map[string]string{a: "192.0.2.1", b: "192.0.2.2", c: "192.0.2.3"}))
 	})
 
-	It("is the upstream of each endpoint, also where another one is out of rotation", func() {
+	It("is the upstream for each endpoint, even if another one is out of rotation", func() {
 		upstream(g, "off.-_1", "Upstream_weight=0")
 		upstream(g, "on.-_1")
 		post(g, "/service/shop/route", "Route_Name=pair", "Route_prefix=/pair")
@@ -155,7 +155,7 @@ var _ = Describe("what a resource of an Envoy is from", func() {
 		Eventually(endpoints).WithArguments(g, "http://shop.test/pair").Should(Equal(map[string]string{"on.-_1": "192.0.2.1"}))
 	})
 
-	It("is the service of a host, also of one called like the route configuration", func() {
+	It("is the service for a host, even for one named like the route configuration", func() {
 		post(g, "/service", "Service_Name=gatehouse", "fqdn=gatehouse.test")
 		x := refusing(g, "gw", func(r *discoveryv3.DeltaDiscoveryResponse) bool {
 			return strings.Contains(describe(r), "gatehouse.test[")
@@ -168,7 +168,7 @@ var _ = Describe("what a resource of an Envoy is from", func() {
 		Expect(holding(g, "/service/shop")).To(Equal([]string{"Accepted", "Programmed"}))
 	})
 
-	It("is the proxy of a listener", func() {
+	It("is the proxy for a listener", func() {
 		refusing(g, "gw", ofType(listenerType))
 		Eventually(refused).WithArguments(g, "gw").Should(Equal([]string{"listener /proxy/gw"}))
 		Expect(holding(g, "/proxy/gw")).To(ContainElement("Rejected"))

@@ -17,7 +17,7 @@ import (
 )
 
 var _ = Describe("an Envoy that connects", func() {
-	It("gets what its proxy object says", func() {
+	It("receives what its proxy object specifies", func() {
 		g := serve(GinkgoT().TempDir())
 		upstream(g, "blue")
 		shop(g, "blue")
@@ -25,7 +25,7 @@ var _ = Describe("an Envoy that connects", func() {
 		Eventually(c.said).Should(ContainElements("clusters +blue", "listeners +http-0.0.0.0:8080", "routes shop.test[/=blue]"))
 	})
 
-	It("gets an empty configuration under an unknown name, and all of it once the proxy exists", func() {
+	It("receives an empty configuration under an unknown name, and all of it once the proxy exists", func() {
 		g := serve(GinkgoT().TempDir())
 		c := connect(g, "gw", "")
 		Eventually(c.said).Should(Equal([]string{"clusters", "listeners"}))
@@ -36,7 +36,7 @@ var _ = Describe("an Envoy that connects", func() {
 		Eventually(c.said).Should(ContainElements("listeners +http-0.0.0.0:8080", "clusters +blue", "routes shop.test[/=blue]"))
 	})
 
-	It("gets nothing of another proxy", func() {
+	It("receives nothing of another proxy", func() {
 		g := serve(GinkgoT().TempDir())
 		upstream(g, "blue")
 		shop(g, "blue")
@@ -50,7 +50,7 @@ var _ = Describe("an Envoy that connects", func() {
 		Eventually(other.said).Should(Equal([]string{"routes theirs.test[]"}))
 	})
 
-	It("is told how to connect when it does it wrong", func() {
+	It("is told how to connect if it connects wrongly", func() {
 		g := serve(GinkgoT().TempDir())
 		conn, err := grpc.NewClient(g.XDSAddr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		Expect(err).NotTo(HaveOccurred())
@@ -88,7 +88,7 @@ var _ = Describe("a change", func() {
 		c.forget()
 	})
 
-	It("of a route moves nothing but the routes", func() {
+	It("of a route changes nothing but the routes", func() {
 		post(g, "/service/shop/route", "Route_Name=api", "Route_prefix=/api")
 		Eventually(c.said).Should(Equal([]string{"routes shop.test[/api=503 /=blue]"}))
 		post(g, "/service/shop/route/api/upstream/blue")
@@ -109,7 +109,7 @@ var _ = Describe("a change", func() {
 		}
 	})
 
-	It("of what no proxy serves reaches nobody", func() {
+	It("of what no proxy serves is sent to nobody", func() {
 		post(g, "/service", "Service_Name=idle", "fqdn=idle.test")
 		post(g, "/service/idle/route", "Route_Name=root", "Route_prefix=/")
 		post(g, "/service/idle/route/root/upstream/green")
@@ -136,7 +136,7 @@ var _ = Describe("a change", func() {
 		Eventually(slow.said).Should(ContainElement("routes blog.test[/=green] shop.test[/=slow]"))
 	})
 
-	It("takes everything away when the proxy is deleted", func() {
+	It("removes everything when the proxy is deleted", func() {
 		remove(g, "/proxy/gw")
 		Eventually(c.said).Should(Equal([]string{"listeners -http-0.0.0.0:8080"}))
 		Expect(c.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: routeType, ResourceNamesUnsubscribe: []string{"gatehouse"}})).To(Succeed())
@@ -145,7 +145,7 @@ var _ = Describe("a change", func() {
 })
 
 var _ = Describe("a restart of the control plane", func() {
-	It("moves nothing that the Envoy has", func() {
+	It("changes nothing that the Envoy has", func() {
 		dir := GinkgoT().TempDir()
 		g := serve(dir)
 		upstream(g, "blue")
@@ -171,7 +171,7 @@ var _ = Describe("a restart of the control plane", func() {
 			})).To(Succeed())
 		}
 		post(g, "/service/shop/route", "Route_Name=new", "Route_prefix=/new")
-		By("but for a question without content: the answer says that it has asked for all that it has")
+		By("except an empty message, whose answer proves that it has requested everything")
 		Eventually(again.said).Should(Equal([]string{"listeners", "routes shop.test[/new=503 /=blue]"}))
 	})
 })

@@ -21,7 +21,7 @@ func piped(input []byte, args ...string) []byte {
 }
 
 var _ = Describe("The volume of a container", func() {
-	It("is backed up while it runs, and restored by another one, as docs/operations.md says", func() {
+	It("is backed up while it runs, and restored by another one, as docs/operations.md describes", func() {
 		g := standalone()
 		has := func(name string) int {
 			GinkgoHelper()

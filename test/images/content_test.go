@@ -95,7 +95,7 @@ type config struct {
 }
 
 var _ = DescribeTable("The image", func(image, command, title string, programs, libraries []string) {
-	By("says how it is run")
+	By("describes how it is run")
 	var c config
 	inspected(image, &c)
 	Expect(c.Config.User).To(Equal("10001:10001"))
@@ -134,7 +134,7 @@ var _ = DescribeTable("The image", func(image, command, title string, programs, 
 	}
 	Expect(runs).To(ConsistOf(programs))
 
-	By("has an SBOM that names what is there")
+	By("has an SBOM of its contents")
 	var b bom
 	Expect(json.Unmarshal(files["/usr/share/doc/gatehouse/sbom.cdx.json"].data, &b)).To(Succeed())
 	Expect(b.Format + " " + b.Spec).To(Equal("CycloneDX 1.5"))
@@ -160,7 +160,7 @@ var _ = DescribeTable("The image", func(image, command, title string, programs, 
 	}
 	Expect(known).To(ContainElements(runs))
 
-	By("holds nothing else but licences and notes")
+	By("holds nothing else except licenses and notes")
 	notes := []string{
 		"/etc/passwd", "/etc/group", "/etc/nsswitch.conf",
 		"/usr/share/doc/ca-certificates/copyright", "/usr/share/doc/gatehouse/LICENSE", "/usr/share/doc/gatehouse/gatehouse.txt",

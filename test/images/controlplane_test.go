@@ -44,7 +44,7 @@ var _ = Describe("The container of the control plane", func() {
 		Expect(g.get()).To(Equal("200 web"))
 	})
 
-	DescribeTable("configures a container that runs an Envoy alone, which is healthy and ends in good order", func(setting, process string) {
+	DescribeTable("configures a container that runs only an Envoy, which is healthy and stops cleanly", func(setting, process string) {
 		g, xds, port := controlPlane()
 		envoy := start(append(hardened(), "--network", "host", "--health-interval", "1s", "--env", "GATEHOUSE_PROXY=gw",
 			"--env", fmt.Sprint("GATEHOUSE_XDS_ADDR=127.0.0.1:", xds), "--env", fmt.Sprint("GATEHOUSE_ADMIN_ADDR=127.0.0.1:", freePort()), "--env", setting, standaloneImage, "envoy")...)
@@ -55,7 +55,7 @@ var _ = Describe("The container of the control plane", func() {
 		docker("stop", envoy)
 		Expect(docker("inspect", "--format", "{{.State.ExitCode}}", envoy)).To(Equal("0"))
 	},
-		Entry("in the place of gatehouse envoy", "GATEHOUSE_DRAIN_TIME=0s", " envoy"),
+		Entry("instead of gatehouse envoy", "GATEHOUSE_DRAIN_TIME=0s", " envoy"),
 		Entry("drained by gatehouse envoy", "GATEHOUSE_DRAIN_TIME=3s", " gatehouse"),
 	)
 })

@@ -44,7 +44,7 @@ func shell(dir, line string) string {
 }
 
 var _ = Describe("The container of the whole gateway", func() {
-	It("plays the calls of README.md and of the specification on the default ports, and finds everything after a restart", func() {
+	It("runs the calls of README.md and of the specification on the default ports, and has everything after a restart", func() {
 		for _, port := range []int{1323, 8080, 8443, 9001, 18000} {
 			l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
 			Expect(err).NotTo(HaveOccurred(), "this spec is about the default ports: stop what uses port %d of this machine", port)
@@ -106,7 +106,7 @@ var _ = Describe("The container of the whole gateway", func() {
 		Expect(shell(dir, block("HTTPS", 0)[len(block("HTTPS", 0))-1])).To(ContainSubstring(`"Backend":"web"`))
 	})
 
-	It("is one user without rights, and writes to its volume only", func() {
+	It("runs as a user without privileges, and writes only to its volume", func() {
 		// With a writable root file system, to see what it would write.
 		volume := newVolume()
 		api := freePort()
@@ -131,7 +131,7 @@ var _ = Describe("The container of the whole gateway", func() {
 		}
 	})
 
-	It("is healthy when it is ready, also with TLS on the API", func() {
+	It("is healthy when it is ready, even with TLS on the API", func() {
 		dir := GinkgoT().TempDir()
 		Expect(os.Chmod(dir, 0o755)).To(Succeed()) //nolint:gosec // the container's user reads it
 		shell(dir, block("HTTPS", 0)[0])
@@ -145,7 +145,7 @@ var _ = Describe("The container of the whole gateway", func() {
 		Eventually(health).WithArguments(name).Should(Equal("healthy"))
 	})
 
-	It("opens its ports to other networks by variables, and the API only with a token", func() {
+	It("opens its ports to other networks through variables, and the API only with a token", func() {
 		network := docker("network", "create", newName())
 		DeferCleanup(func() { docker("network", "rm", network) })
 		var net []struct {
@@ -181,7 +181,7 @@ var _ = Describe("The container of the whole gateway", func() {
 		Eventually(g.get).Should(Equal("200 web"))
 	})
 
-	It("goes on after docker kill", func() {
+	It("continues after docker kill", func() {
 		g := standalone()
 		g.route(backend("web", "127.0.0.1"))
 		Eventually(g.get).Should(Equal("200 web"))

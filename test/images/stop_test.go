@@ -68,7 +68,7 @@ var _ = Describe("docker stop under load", func() {
 		all, bad := accepted(g.name)
 		say("docker stop at 500 requests per second: %d accepted, %d answered, ended after %d ms; refused: %v", all, answered, took.Milliseconds(), refused)
 		Expect(bad).To(BeEmpty())
-		Expect(answered).To(Equal(all), "what Envoy had accepted, its clients have")
+		Expect(answered).To(Equal(all), "every request that Envoy accepted was answered")
 		Expect(web.Requests()-before).To(Equal(all), "and the backend saw nothing else")
 	})
 })

@@ -169,7 +169,7 @@ func (r repository) compare(dir, name string) (found []string) {
 }
 
 var _ = Describe("The import rules", func() {
-	It("are the same in ARCHITECTURE.md and .golangci.yml, and stand nowhere else", func() {
+	It("are the same in ARCHITECTURE.md and .golangci.yml, and exist nowhere else", func() {
 		r := readRepository()
 		Expect(len(r.table)).To(BeNumerically(">", 30))
 		Expect(r.disagreements()).To(BeEmpty())

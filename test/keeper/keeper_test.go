@@ -44,7 +44,7 @@ func names() (names, hosts []string) {
 }
 
 var _ = Describe("a real Envoy under load", func() {
-	It("lives, and answers right, while logins are added, changed and removed 300 times", func() {
+	It("survives, and answers correctly, while logins are added, changed and removed 300 times", func() {
 		g := newGateway()
 		f := newFilters(g)
 		list, hosts := names()
@@ -77,7 +77,7 @@ var _ = Describe("a real Envoy under load", func() {
 		Expect(report.Failures).To(BeEmpty(), report.String())
 	})
 
-	It("lives while the control plane is restarted 50 times, with logins that only it still has", func() {
+	It("survives while the control plane is restarted 50 times, with logins that only it still has", func() {
 		g := newGateway()
 		f := newFilters(g)
 		list, hosts := names()

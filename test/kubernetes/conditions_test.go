@@ -99,7 +99,7 @@ spec: {name: headers, type: route_filter_headers, routeFilterConfig: {config: %q
 `
 
 var _ = Describe("The conditions of objects", func() {
-	It("say what kubectl shows, with the field and what to do", func() {
+	It("show in kubectl the field and what to do", func() {
 		p := newPlace(cluster)
 		g := p.serve()
 		p.service("web", backend("blue"))
@@ -114,7 +114,7 @@ var _ = Describe("The conditions of objects", func() {
 		Expect(p.condition("gatewayhost", "good", "Programmed")()).To(Equal("True Programmed (1): every connected Envoy has it"))
 		Expect(p.kubectl("get", "gatewayhost", "good", "--output", "jsonpath={.status.envoys} {.status.observedGeneration}")).To(Equal("1 1"))
 
-		By("a Service that is not there")
+		By("a missing Service")
 		p.host("lost", "lost.example", "nowhere")
 		Eventually(p.row("gatewayhost", "lost")).Should(Equal("lost lost.example gatehouse False RefNotFound"))
 		Expect(p.condition("gatewayhost", "lost", "ResolvedRefs")()).To(MatchRegexp(`^False RefNotFound \(1\): spec.routes\[0\].services\[0\].name: .*nowhere`))
@@ -122,7 +122,7 @@ var _ = Describe("The conditions of objects", func() {
 		p.service("nowhere", backend("green"))
 		Eventually(p.row("gatewayhost", "lost")).Should(Equal("lost lost.example gatehouse True Programmed"))
 
-		By("a Secret that is not there")
+		By("a missing Secret")
 		p.apply(`
 apiVersion: gateway.gatehouse.dev/v1
 kind: GatewayHost
@@ -146,12 +146,12 @@ spec:
 		Eventually(p.row("gatewayhost", "abroad")).Should(Equal("abroad abroad.example gatehouse False RefNotPermitted"))
 		Expect(p.condition("gatewayhost", "abroad", "ResolvedRefs")()).To(MatchRegexp(`spec.routes\[0\].services\[0\].namespace: .*ReferenceGrant.*elsewhere|ReferenceGrant`))
 
-		By("a host that another has")
+		By("a host name that another GatewayHost has")
 		p.host("twice", "good.example", "web")
 		Eventually(p.row("gatewayhost", "twice")).Should(Equal("twice good.example gatehouse False HostConflict"))
 		Expect(p.condition("gatewayhost", "twice", "Accepted")()).To(ContainSubstring(p.namespace + "/good"))
 
-		By("JSON of a filter that cannot be read: on the filter, and on the host that uses it")
+		By("invalid JSON in a filter: on the filter, and on the host that uses it")
 		p.apply(filterYAML, `{"nonsense": 1}`)
 		Consistently(p.row("routefilter", "headers")).WithTimeout(time.Second).Should(Equal("headers route_filter_headers"), "nobody uses it")
 		p.apply(`
@@ -170,11 +170,11 @@ spec:
 		Eventually(p.row("routefilter", "headers"), "10s").Should(Equal("headers route_filter_headers True True Programmed"), p.condition("routefilter", "headers", "Accepted"))
 		Eventually(p.row("gatewayhost", "filtered")).Should(Equal("filtered filtered.example gatehouse True Programmed"))
 
-		By("the others stayed as they were")
+		By("the others are unchanged")
 		Expect(p.row("gatewayhost", "good")()).To(Equal("good good.example gatehouse True Programmed"))
 	})
 
-	It("leave objects of another installation alone", func() {
+	It("ignore objects of another installation", func() {
 		p := newPlace(cluster)
 		g := p.serve()
 		g.envoy()
@@ -185,7 +185,7 @@ spec:
 		Expect(p.row("gatewayhost", "theirs")()).To(Equal("theirs theirs.example"))
 	})
 
-	It("say what all replicas' Envoys have, and which lacks a new generation", func() {
+	It("report what all replicas' Envoys have, and which one lacks a new generation", func() {
 		p := newPlace(cluster)
 		p.service("web", backend("blue"))
 		p.host("old", "old.example", "web")
@@ -213,7 +213,7 @@ spec:
 		Eventually(p.row("gatewayhost", "web")).Should(Equal("web new.example gatehouse True Programmed"))
 		Expect(p.kubectl("get", "gatewayhost", "old", "--output", "jsonpath={.status}")).To(Equal(before))
 
-		By("the leader is killed: the other follows, and nothing that was true changes")
+		By("a killed leader: the other one takes over, and nothing that was true changes")
 		both := []gateway{a, b}
 		leader := p.leader(both...)
 		left, name := both[1-leader], both[leader].replica()
@@ -232,7 +232,7 @@ spec:
 		Expect(conditions()).To(Equal(were))
 	})
 
-	It("are Unknown for what is new while a Pod of the control plane tells nothing", func() {
+	It("are Unknown for new objects while a Pod of the control plane reports nothing", func() {
 		p := newPlace(cluster)
 		p.service("web", backend("blue"))
 		p.apply(`
@@ -258,7 +258,7 @@ endpoints: [{addresses: [10.0.0.1], targetRef: {kind: Pod, name: mute}}]
 			Equal("Unknown ReplicaUnheard (1): replica mute is not heard of: nobody knows what its Envoys have"))
 		Eventually(mute.Stderr.String).Should(ContainSubstring("writing ConfigMap " + p.namespace + "/gatehouse-replica-mute"))
 
-		By("until it may")
+		By("until it can")
 		_, err = p.User(limit(), user, append(rightsBut(""), testkit.KubernetesRule{
 			Namespace: p.namespace, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 		})...)

@@ -87,7 +87,7 @@ func auditOf(k *testkit.Kubernetes) map[string]int {
 }
 
 var _ = Describe("serve --mode kubernetes, when something fails", func() {
-	It("serves on while the kube-apiserver is away, hardly lists anything again, and has the next change when it is back", func() {
+	It("continues while the kube-apiserver is away, lists hardly anything again, and has the next change when it is back", func() {
 		k := startCluster(testkit.KubernetesOptions{Audit: true})
 		applyCRDs(k)
 		p := newPlace(k)
@@ -131,7 +131,7 @@ var _ = Describe("serve --mode kubernetes, when something fails", func() {
 		}
 	})
 
-	It("says which permission is missing, closes what needs it, and opens it when it is granted", func() {
+	It("reports which permission is missing, closes what needs it, and reopens it when it is granted", func() {
 		p := newPlace(cluster)
 		user := "no-filters-" + p.namespace
 		config, err := p.User(limit(), user, rightsBut("routefilters")...)
@@ -169,7 +169,7 @@ spec:
 		Eventually(g.conditions).ShouldNot(ContainElement(ContainSubstring("KubernetesUnreadable")))
 	})
 
-	It("answers no Envoy while what everything depends on cannot be read", func() {
+	It("answers no Envoy while essential objects cannot be read", func() {
 		p := newPlace(cluster)
 		config, err := p.User(limit(), "no-configs-"+p.namespace, rightsBut("globalconfigs")...)
 		Expect(err).NotTo(HaveOccurred())
@@ -178,7 +178,7 @@ spec:
 			"not ready: waiting for the kube-apiserver: GlobalConfigs cannot be read: User ")))
 	})
 
-	It("waits for the CRDs at a start, and serves when they are applied", func() {
+	It("waits at startup for the CRDs, and serves when they are applied", func() {
 		k := startCluster(testkit.KubernetesOptions{})
 		p := newPlace(k)
 		p.service("web", backend("blue"))
@@ -191,7 +191,7 @@ spec:
 		g.expect("shop.example", "200 blue")
 	})
 
-	It("loses nothing in a restart, and sends an Envoy nothing that it has", func() {
+	It("loses nothing in a restart, and does not resend to an Envoy what it has", func() {
 		p := newPlace(cluster)
 		p.service("web", backend("blue"))
 		for i := range 20 {
@@ -253,7 +253,7 @@ spec:
 		Expect(g.Records("an object of Kubernetes is left out, because the store refuses what it became")).To(BeEmpty())
 	})
 
-	It("closes what a login protects when a Secret of the login is deleted, and opens it when it is there again", func() {
+	It("closes what a login protects when a Secret of the login is deleted, and reopens it when it is back", func() {
 		p := newPlace(cluster)
 		p.service("web", backend("blue"))
 		secret := func(name string) {

@@ -23,7 +23,7 @@ spec:
 }
 
 var _ = Describe("A ReferenceGrant", func() {
-	It("opens the Services and the certificates that it names to hosts of another namespace, for as long as it is there", func() {
+	It("makes the Services and the certificates that it names available to hosts of another namespace, as long as it exists", func() {
 		shop, catalog := newPlace(cluster), newPlace(cluster)
 		port, securePort := freePort(), freePort()
 		g := shop.serve("--kubernetes-namespaces", shop.namespace+","+catalog.namespace, "--kubernetes-proxy-settings", proxySettings(port, securePort))
@@ -83,12 +83,12 @@ spec:
 		Eventually(secure).Should(Equal("200 "))
 		Eventually(shop.row("gatewayhost", "catalog")).Should(Equal("catalog catalog.example gatehouse True Programmed"))
 
-		By("taking them back")
+		By("deleting them")
 		catalog.kubectl("delete", "referencegrant", "service", "secret")
 		closed()
 	})
 
-	It("opens the Secrets of a login, which lets nobody in without it", func() {
+	It("makes the Secrets of a login available; without it, the login lets nobody in", func() {
 		shop, keys := newPlace(cluster), newPlace(cluster)
 		g := shop.serve("--kubernetes-namespaces", shop.namespace+","+keys.namespace)
 		g.envoy()

@@ -47,8 +47,8 @@ spec:
        "authorization_endpoint": "https://idp.example.com/authorize", "token_endpoint": "https://idp.example.com/token"}
 `
 
-var _ = Describe("The conditions of an object that cannot be served as it is written", func() {
-	It("say Quarantined with the field, what is closed answers 503, and the others are served", func() {
+var _ = Describe("The conditions of an object that cannot be served as written", func() {
+	It("are Quarantined with the field, what is closed answers 503, and the others are served", func() {
 		p := newPlace(cluster)
 		p.service("web", backend("blue"))
 		p.kubectl("create", "secret", "generic", "client", "--from-literal=value=the secret of the client")
@@ -89,7 +89,7 @@ spec:
 		Expect(p.condition("gatewayhost", "login", "Accepted")()).To(Equal("False Quarantined (1): spec.filters[1].name: filter " + p.namespace + ".second cannot be enforced: " +
 			"the service has another http_filter_oidc too, and only one login can apply. The service answers 503 and lets nobody in"))
 
-		By("a route whose backend is ruled out")
+		By("a route whose backend is forbidden")
 		g.expect("pay.example", "200 blue")
 		Expect(g.request("pay.example", "/pay")).To(Equal("503"))
 		Eventually(p.row("gatewayhost", "pay")).Should(Equal("pay pay.example gatehouse False Quarantined"))
@@ -98,7 +98,7 @@ spec:
 		Expect(g.request("good.example", "/")).To(Equal("200 blue"))
 		Eventually(p.row("gatewayhost", "good")).Should(Equal("good good.example gatehouse True Programmed"))
 
-		By("mending them")
+		By("fixing them")
 		p.kubectl("patch", "gatewayhost", "login", "--type", "json", "--patch", `[{"op":"remove","path":"/spec/filters/1"}]`)
 		p.kubectl("patch", "gatewayhost", "pay", "--type", "json", "--patch", `[{"op":"remove","path":"/spec/routes/1"}]`)
 		g.expect("login.example", "302")
@@ -106,7 +106,7 @@ spec:
 		Eventually(p.row("gatewayhost", "pay")).Should(Equal("pay pay.example gatehouse True Programmed"))
 	})
 
-	It("say Refused in the words of the Envoy that refuses it, and the others change on", func() {
+	It("are Refused in the words of the Envoy that refuses it, and the others are updated", func() {
 		p := newPlace(cluster)
 		p.service("web", backend("blue"))
 		p.host("good", "good.example", "web")
@@ -141,7 +141,7 @@ spec:
 		Eventually(p.condition("gatewayhost", "good", "Programmed")).Should(Equal("True Programmed (2): every connected Envoy has it"))
 		Expect(p.envoys("gatewayhost", "good")()).To(Equal("2"))
 
-		By("mending them")
+		By("fixing them")
 		p.host("bad", "bad.example", "web")
 		p.host("new", "new.example", "web")
 		strict.expect("new.example", "200 blue")
@@ -149,7 +149,7 @@ spec:
 		Eventually(p.condition("gatewayhost", "new", "Programmed")).Should(Equal("True Programmed (2): every connected Envoy has it"))
 	})
 
-	It("say Waiting with what an Envoy waits for, and Programmed when it has that", func() {
+	It("are Waiting with what an Envoy waits for, and Programmed when the Envoy has it", func() {
 		p := newPlace(cluster)
 		blue := backend("blue")
 		p.service("web", blue)
@@ -176,7 +176,7 @@ spec:
 		Eventually(p.row("gatewayhost", "other")).Should(Equal("other other.example gatehouse True Programmed"))
 		g.expect("other.example", "200 blue")
 
-		By("another endpoint in its place")
+		By("another endpoint instead")
 		p.endpoints("slow", backend("green"))
 		g.expect("shop.example", "200 green")
 		Eventually(p.condition("gatewayhost", "shop", "Programmed")).Should(Equal("True Programmed (2): every connected Envoy has it"))

@@ -12,7 +12,7 @@ import (
 )
 
 var _ = Describe("A replica that is killed under traffic", func() {
-	It("costs no request: its Envoy goes on with the other, and no condition says what is not so", func() {
+	It("costs no request: its Envoy continues with the other one, and no condition is wrong", func() {
 		p := newPlace(cluster)
 		blue := backend("blue")
 		p.service("web", blue)
@@ -51,7 +51,7 @@ var _ = Describe("A replica that is killed under traffic", func() {
 		Expect(killed.Kill()).To(Succeed())
 		Eventually(func() []map[string]any { return left.Records("envoy connected") }).Should(HaveLen(2))
 
-		By("a host that is made meanwhile: both Envoys have it, and nobody says so while a replica is not heard of")
+		By("a host that is created meanwhile: both Envoys have it, and its conditions do not say so while a replica is not heard from")
 		p.host("new", "new.example", "web")
 		for _, e := range list {
 			Eventually(func() (string, error) {
@@ -62,7 +62,7 @@ var _ = Describe("A replica that is killed under traffic", func() {
 		Eventually(asWas(p.condition("gatewayhost", "new", "Programmed"))).Should(MatchRegexp(
 			`^Unknown ReplicaUnheard \(1\): replica %s is not heard of: nobody knows what its Envoys have$`, regexp.QuoteMeta(name)))
 
-		By("its container starts again in its Pod")
+		By("its container restarts in its Pod")
 		again := killed.again()
 		Eventually(asWas(p.condition("gatewayhost", "new", "Programmed"))).Should(Equal("True Programmed (1): every connected Envoy has it"))
 		for _, name := range []string{"new", "shop"} {

@@ -16,7 +16,7 @@ import (
 )
 
 var _ = Describe("The documents of the specification", func() {
-	It("ask for a login at a host with a certificate, until they are changed and deleted", func() {
+	It("require a login at a host with a certificate, until they are changed and deleted", func() {
 		p := newPlace(cluster)
 		httpPort, httpsPort := freePort(), freePort()
 		g := p.serve("--kubernetes-proxy-settings", proxySettings(httpPort, httpsPort))
@@ -31,7 +31,7 @@ var _ = Describe("The documents of the specification", func() {
 		p.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: client-secret}\nstringData: {client-secret: the secret of the client}\n")
 		p.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: hmac-secret}\nstringData: {hmac: 0123456789abcdef0123456789abcdef}\n")
 
-		By("applying them as they are, but for the group and the namespace")
+		By("applying them unchanged, except for the group and the namespace")
 		text, err := os.ReadFile("../../api/gateway/v1/testdata/specification.yaml")
 		Expect(err).NotTo(HaveOccurred())
 		documents := strings.NewReplacer("namespace: shop", "namespace: "+p.namespace, `_namespace": "shop"`, `_namespace": "`+p.namespace+`"`,
@@ -41,13 +41,13 @@ var _ = Describe("The documents of the specification", func() {
 		secure := func() string { return overTLS(authority, httpsPort, "shop.example.com") }
 		Eventually(secure).Should(HavePrefix("302 https://idp.example.com/authorize?"))
 
-		By("leaving the host out of the login")
+		By("excluding the host from the login")
 		p.kubectl("patch", "gatewayhost", "shop", "--type", "merge", "--patch", `{"spec":{"public":true}}`)
 		Eventually(secure).Should(Equal("200 "))
 		p.kubectl("patch", "gatewayhost", "shop", "--type", "merge", "--patch", `{"spec":{"public":false}}`)
 		Eventually(secure).Should(HavePrefix("302 "))
 
-		By("writing a login that cannot be read, through the other version of the API")
+		By("writing an invalid login, through the other version of the API")
 		p.kubectl("patch", "globalconfigs.v1beta1.gateway.gatehouse.dev", "global-oauth", "--type", "merge", "--patch", `{"spec":{"config":"{"}}`)
 		Eventually(secure).Should(Equal("503 "))
 		p.kubectl("delete", "globalconfig", "global-oauth")

@@ -38,7 +38,7 @@ func demoArgs() (args []string, https string) {
 }
 
 var _ = Describe("make demo-oidc", func() {
-	It("prints an address, users and what to try, all of which work, and leaves nothing", func(ctx SpecContext) {
+	It("prints an address, users and what to try, all of which works, and leaves nothing behind", func(ctx SpecContext) {
 		args, _ := demoArgs()
 		dir := GinkgoT().TempDir()
 		out := &testkit.Output{}
@@ -96,7 +96,7 @@ var _ = Describe("make demo-oidc", func() {
 		Expect(os.ReadDir(dir)).To(BeEmpty())
 	})
 
-	It("says which port is taken, and how to choose another one", func(ctx SpecContext) {
+	It("reports which port is taken, and how to choose another one", func(ctx SpecContext) {
 		args, https := demoArgs()
 		l, err := net.Listen("tcp", "127.0.0.1:"+https)
 		Expect(err).NotTo(HaveOccurred())

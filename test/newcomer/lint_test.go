@@ -105,7 +105,7 @@ func (m module) lint() (code int, lines []string, said string) {
 }
 
 var _ = Describe("make lint", func() {
-	It("finds nothing on a machine that has to fetch the modules first", func() {
+	It("finds nothing on a machine that must first download the modules", func() {
 		m := newModule()
 		code, lines, said := m.lint()
 		Expect(said).To(ContainSubstring("go: downloading example.com/dep v1.0.0"), "else this proves nothing")
@@ -116,7 +116,7 @@ var _ = Describe("make lint", func() {
 		Expect(code).To(BeZero())
 	})
 
-	It("says what is wrong", func() {
+	It("reports what is wrong", func() {
 		m := newModule()
 		write(m.dir, "m.go", "package m\nimport   \"os\"\n")
 		write(m.dir, "ratelimit/m.go", "package m\n")
@@ -133,7 +133,7 @@ var _ = Describe("make lint", func() {
 		Expect(code).To(Equal(1))
 	})
 
-	It("does not mind a file that is gone and not committed", func() {
+	It("accepts a deleted file that is not committed", func() {
 		m := newModule()
 		Expect(os.Remove(filepath.Join(m.dir, "m.go"))).To(Succeed())
 		write(m.dir, "n.go", "package m\n\nimport _ \"example.com/dep\"\n")
@@ -141,7 +141,7 @@ var _ = Describe("make lint", func() {
 		Expect(code).To(BeZero(), said)
 	})
 
-	It("fails when a check cannot be made", func() {
+	It("fails if a check cannot be run", func() {
 		m := newModule()
 		Expect(os.RemoveAll(m.proxy)).To(Succeed())
 		m.program("bin/tools/golangci-lint", "echo 'no memory' >&2; exit 3")

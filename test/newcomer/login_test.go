@@ -126,7 +126,7 @@ func (g guide) expectCookies(b *testkit.Browser) {
 	}
 	for _, c := range b.Cookies {
 		if c.Host == "shop.test" {
-			Expect(c.Path).To(Equal("/"), "those of the login that is over are deleted: %s", c.Name)
+			Expect(c.Path).To(Equal("/"), "the cookies of the finished login are deleted: %s", c.Name)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func seen(page testkit.Visit) http.Header {
 }
 
 var _ = Describe("docs/login.md", func() {
-	It("leads to a login in ten minutes, and to everything else that it says how to do", func(ctx SpecContext) {
+	It("leads to a login in ten minutes, and to everything else that it explains", func(ctx SpecContext) {
 		g := newGuide(ctx)
 		list := blocksOf("../../docs/login.md", "A login in ten minutes")
 		Expect(list).To(HaveLen(5))

@@ -20,7 +20,7 @@ var _ = Describe("The notices of an image", func() {
 		return string(out), err
 	}
 
-	DescribeTable("hold the licence of every module in the program", func(program, moduleDir string, more ...string) {
+	DescribeTable("have the license of every module in the program", func(program, moduleDir string, more ...string) {
 		path, err := testkit.Binary(program)
 		Expect(err).NotTo(HaveOccurred())
 		file := filepath.Join(GinkgoT().TempDir(), "notices", "text")
@@ -45,7 +45,7 @@ var _ = Describe("The notices of an image", func() {
 		Entry("the rate-limit engine", "ratelimit", "../../ratelimit"),
 	)
 
-	It("name the Envoy that is there", func() {
+	It("name the Envoy version that is used", func() {
 		path, err := testkit.Binary("gatehouse")
 		Expect(err).NotTo(HaveOccurred())
 		out, err := exec.CommandContext(limit(), path, "version").Output()
@@ -56,7 +56,7 @@ var _ = Describe("The notices of an image", func() {
 		Expect(string(text)).To(ContainSubstring("/tree/v" + version + "/"))
 	})
 
-	It("are not made of a program that does not say what it holds", func() {
+	It("are refused for a program without its list of modules", func() {
 		file := filepath.Join(GinkgoT().TempDir(), "text")
 		for program, want := range map[string]string{"/bin/sh": "is no Go program", "/not/there": "is not there; build it first"} {
 			said, err := notices(program, file)

@@ -46,7 +46,7 @@ var _ = Describe("Affinity", func() {
 		return w.send(request{header: header}).header.Get(testkit.BackendHeader)
 	}
 
-	It("keeps a client by a cookie, a header or its address", func() {
+	It("keeps a client at an upstream by a cookie, a header or its address", func() {
 		w := newWorld(affinity())
 		w.post("/service/shop/route/root/upstream/green?wait=applied")
 		w.attach(onShop)
@@ -80,7 +80,7 @@ var _ = Describe("Affinity", func() {
 		}
 		Expect(seen).To(HaveLen(1))
 
-		By("a header, with upstreams that differ")
+		By("a header, with different upstreams")
 		a, err := w.api.Do(limit(), "PATCH", "/upstream/green?wait=applied", "application/x-www-form-urlencoded", "Upstream_max_retries=5")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(200), a.Body)
@@ -95,7 +95,7 @@ var _ = Describe("Affinity", func() {
 		Expect(seen).To(HaveLen(2))
 	})
 
-	It("is exact, and lets a forged cookie choose among the upstreams of the route only", func() {
+	It("is exact, and lets a forged cookie select only among the upstreams of the route", func() {
 		w := newWorld(affinity())
 		stranger := startBackend("stranger")
 		w.post("/upstream", "Upstream_name=stranger", "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(stranger.Port))

@@ -36,8 +36,8 @@ func bodyLimit() policy {
 	}
 }
 
-var _ = Describe("A limit for bodies, of which a server gets a copy", func() {
-	DescribeTable("holds as without the server, and so does the server's own", func(server policy, config string, tooLarge ...int) {
+var _ = Describe("A limit for bodies that an external server also receives", func() {
+	DescribeTable("applies as without the server, and so does the server's own", func(server policy, config string, tooLarge ...int) {
 		server.config = config
 		w := newWorld(server)
 		w.attach(onShop)
@@ -52,8 +52,8 @@ var _ = Describe("A limit for bodies, of which a server gets a copy", func() {
 	},
 		Entry("over HTTP", extAuthz(), `{"upstream":"auth","body_bytes":1000,"timeout":"5s"}`, 11, 101, 101),
 		Entry("over gRPC", extAuthz(), `{"upstream":"auth-grpc","protocol":"grpc","body_bytes":1000,"timeout":"5s"}`, 11, 101, 101),
-		Entry("that takes less", extAuthz(), `{"upstream":"auth","body_bytes":50,"timeout":"5s"}`, 11, 51, 51),
-		Entry("that processes it as a whole", extProc(), `{"upstream":"processor","request_body":"buffered"}`, 11, 101, 101),
-		Entry("that processes it piece by piece", extProc(), `{"upstream":"processor","request_body":"streamed"}`, 11, 101, 101),
+		Entry("with a smaller limit", extAuthz(), `{"upstream":"auth","body_bytes":50,"timeout":"5s"}`, 11, 51, 51),
+		Entry("processed as a whole", extProc(), `{"upstream":"processor","request_body":"buffered"}`, 11, 101, 101),
+		Entry("processed piece by piece", extProc(), `{"upstream":"processor","request_body":"streamed"}`, 11, 101, 101),
 	)
 })

@@ -54,7 +54,7 @@ func canary() policy {
 var _ = Describe("A canary with a cookie", func() {
 	const weights = `{"upstreams":[{"name":"blue","weight":%d},{"name":"green","weight":%d}],"sticky":"cookie"}`
 
-	It("keeps who comes back, and lets a forged cookie choose among its upstreams only", func() {
+	It("keeps returning clients, and lets a forged cookie select only among its upstreams", func() {
 		w := newWorld(canary())
 		w.configure(fmt.Sprintf(weights, 50, 50))
 		w.attach(onRoute)
@@ -84,7 +84,7 @@ var _ = Describe("A canary with a cookie", func() {
 			Expect(w.chances(r)).To(Equal(map[string]float64{backend: 100}), cookies)
 		}
 
-		By("taking away the share")
+		By("removing the share")
 		w.configure(fmt.Sprintf(weights, 1, 0))
 		Expect(from(w.send(request{header: []string{"Cookie: gh-canary-f=green"}}))).To(Equal("200 blue"))
 	})
@@ -106,7 +106,7 @@ var _ = Describe("A canary with a cookie", func() {
 		Expect(w.listeners()).To(Equal(before))
 	})
 
-	It("is in the way of a deletion of its upstreams", func() {
+	It("prevents the deletion of its upstreams", func() {
 		w := newWorld(canary())
 		a, err := w.api.Delete(limit(), "/upstream/green")
 		Expect(err).NotTo(HaveOccurred())

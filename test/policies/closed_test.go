@@ -90,7 +90,7 @@ func breakMessages(p policy) {
 				}
 			}
 		}
-		Expect(changed).To(Equal(messages), "two services, and a route if that may be, have a message")
+		Expect(changed).To(Equal(messages), "two services, and a route if possible, have a message")
 		if !m.caught {
 			port := runStatic(p.filter, listener, routes, extensions, clusters)
 			for _, r := range p.requests {

@@ -78,7 +78,7 @@ func anyRequest(random *rand.Rand, service string) request {
 }
 
 var _ = Describe("Filters that are combined at random", func() {
-	It("let pass what explain says, and refuse the rest", func(ctx SpecContext) {
+	It("allow what explain predicts, and refuse the rest", func(ctx SpecContext) {
 		all := ipAccess()
 		for _, p := range policies() {
 			all.flags = append(all.flags, p.flags...)

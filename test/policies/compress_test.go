@@ -91,7 +91,7 @@ func (w *world) startUpstream(name string, h http.HandlerFunc) {
 }
 
 var _ = Describe("Compression", func() {
-	It("leaves alone what must not change, or gains nothing", func() {
+	It("does not affect what must not change, or does not shrink", func() {
 		w := newWorld(compress())
 		answers := upstreamAnswers()
 		w.startUpstream("files", func(rw http.ResponseWriter, r *http.Request) {
@@ -117,7 +117,7 @@ var _ = Describe("Compression", func() {
 		}
 	})
 
-	It("lets events come one by one", func() {
+	It("passes on events one by one", func() {
 		w := newWorld(compress())
 		next := make(chan struct{})
 		w.startUpstream("events", func(rw http.ResponseWriter, r *http.Request) {

@@ -25,7 +25,7 @@ var _ = Describe("An authorization server", func() {
 	}
 	const away = "the authorization server cannot be asked\n"
 
-	DescribeTable("refuses with an answer of its own", func(config string) {
+	DescribeTable("can refuse with an answer of its own", func(config string) {
 		w := asking(config)
 		a := w.send(request{header: []string{"X-Deny: 401", "Accept: text/html"}})
 		Expect(a.status).To(Equal(http.StatusUnauthorized))
@@ -37,7 +37,7 @@ var _ = Describe("An authorization server", func() {
 		Expect(a.header["Set-Cookie"]).To(Equal([]string{"a=1"}))
 	}, Entry("over HTTP", plain), Entry("over gRPC", called))
 
-	DescribeTable("lets nobody in while it cannot be asked, unless on_error says so", func(config string, header ...string) {
+	DescribeTable("lets nobody in while it is unavailable, unless on_error says so", func(config string, header ...string) {
 		for onError, want := range map[string]string{"deny": "503 " + away, "allow": "200 true"} {
 			w := asking(fmt.Sprintf(`%s,"on_error":%q}`, strings.TrimSuffix(config, "}"), onError))
 			Expect(w.send(request{}).status).To(Equal(http.StatusOK))
@@ -57,7 +57,7 @@ var _ = Describe("An authorization server", func() {
 		Entry("broken over HTTP", plain, "X-Deny: 500"), Entry("broken over gRPC", called, "X-Deny: 500"),
 	)
 
-	It("lets nobody in if it speaks another protocol", func() {
+	It("lets nobody in if it uses another protocol", func() {
 		w := asking(plain)
 		w.post("/upstream", "Upstream_name=confused", "Upstream_ip=127.0.0.1", "Upstream_protocol=h2c", fmt.Sprint("Upstream_port=", w.auth.HTTP))
 		w.configure(`{"upstream":"confused","protocol":"grpc"}`)
@@ -67,7 +67,7 @@ var _ = Describe("An authorization server", func() {
 		Expect(w.send(request{}).body).To(Equal(away))
 	})
 
-	It("is asked for the path that the configuration says, with all headers", func() {
+	It("is called at the configured path, with all headers", func() {
 		w := asking(plain)
 		for config, want := range map[string]string{
 			`{"upstream":"auth"}`: "/shop/a?b=c", `{"upstream":"auth","path_prefix":"/authz/"}`: "/authz/shop/a?b=c", `{"upstream":"auth","path":"/check"}`: "/check",
@@ -84,7 +84,7 @@ var _ = Describe("An authorization server", func() {
 		}
 	})
 
-	It("gets the body, and no request with a larger one passes", func() {
+	It("receives the body, and larger requests are refused", func() {
 		for _, config := range []string{`{"upstream":"auth","body_bytes":10}`, `{"upstream":"auth-grpc","protocol":"grpc","body_bytes":10,"on_error":"allow"}`} {
 			w := asking(config)
 			for body, want := range map[string]int{"": 200, "0123456789": 200, "0123456789a": 413} {
@@ -101,14 +101,14 @@ var _ = Describe("An authorization server", func() {
 		}
 	})
 
-	It("gets bodies that are larger than what Envoy holds otherwise", func() {
+	It("receives bodies that are larger than Envoy's default limit", func() {
 		w := asking(`{"upstream":"auth","body_bytes":200000,"timeout":"10s"}`)
 		Expect(w.postBody(strings.Repeat("a", 200_000))).To(Equal(http.StatusOK))
 		Expect(w.auth.Asked()[0].Body).To(HaveLen(200_000))
 		Expect(w.postBody(strings.Repeat("a", 200_001))).To(Equal(http.StatusRequestEntityTooLarge))
 	})
 
-	It("is asked about a websocket once, before it is opened", func() {
+	It("is called for a websocket once, before it is opened", func() {
 		w := asking(`{"upstream":"auth","body_bytes":10}`)
 		open := func(deny string) error {
 			config, err := websocket.NewConfig("ws://shop.test/shop", "http://shop.test/")
@@ -125,7 +125,7 @@ var _ = Describe("An authorization server", func() {
 		Expect(w.auth.Asked()).To(HaveLen(2))
 	})
 
-	It("is asked about what the gateway answers itself, but not about public routes; what it sets cannot be made up there", func() {
+	It("is called for what the gateway answers itself, but not for public routes; clients cannot forge its headers there", func() {
 		w := asking(plain)
 		w.post("/service/shop/route?wait=applied", "Route_Name=open", "Route_prefix=/open", `Route_config={"public":true}`)
 		w.post("/service/shop/route/open/upstream/blue?wait=applied")
@@ -146,7 +146,7 @@ var _ = Describe("An authorization server", func() {
 		Expect(w.send(request{path: "/open", header: []string{"X-Deny: 403"}}).status).To(Equal(http.StatusForbidden))
 	})
 
-	It("cannot be deleted while a filter names its upstream, and what cannot work is refused before it is stored", func() {
+	It("cannot be deleted while a filter names its upstream, and a broken configuration is refused before it is stored", func() {
 		w := asking(plain)
 		a, err := w.api.Delete(limit(), "/upstream/auth")
 		Expect(err).NotTo(HaveOccurred())

@@ -68,7 +68,7 @@ var _ = Describe("An external processor", func() {
 		Expect(a.body).To(Equal("the processor says no\n"), "this is no login of the gateway")
 	})
 
-	DescribeTable("stops requests that it cannot be given, unless on_error says so", func(header string) {
+	DescribeTable("stops requests while it is unavailable, unless on_error says so", func(header string) {
 		for onError, want := range map[string]string{"deny": "503 " + away, "allow": "200 "} {
 			w := processing(fmt.Sprintf(`{"upstream":"processor","on_error":%q}`, onError))
 			if header == "X-Away: 1" {
@@ -89,7 +89,7 @@ var _ = Describe("An external processor", func() {
 		Expect(a.body).To(ContainSubstring(`"BACKEND":"BLUE"`))
 	}, Entry("as a whole", "buffered"), Entry("piece by piece", "streamed"))
 
-	It("gets bodies of at most 32 KiB as a whole, and larger ones piece by piece", func() {
+	It("receives bodies of at most 32 KiB as a whole, and larger ones piece by piece", func() {
 		w := processing(`{"upstream":"processor","request_body":"buffered"}`)
 		Expect(w.postBody(strings.Repeat("a", 32<<10))).To(Equal(http.StatusOK))
 		Expect(w.postBody(strings.Repeat("a", 100<<10))).To(Equal(http.StatusRequestEntityTooLarge))
@@ -97,7 +97,7 @@ var _ = Describe("An external processor", func() {
 		Expect(w.postBody(strings.Repeat("a", 100<<10))).To(Equal(http.StatusOK))
 	})
 
-	It("changes neither where a request goes nor how it is read", func() {
+	It("cannot change where a request is sent or how it is parsed", func() {
 		w := processing(`{"upstream":"processor","request_body":"buffered"}`)
 		for _, set := range []string{":path=/admin", ":authority=else.test", "host=else.test", ":method=DELETE", "content-length=5", "transfer-encoding=chunked", "x-forwarded-for=192.0.2.1", "x-envoy-retry-on=5xx"} {
 			a := w.send(request{header: []string{"X-Set: " + set}})

@@ -132,7 +132,7 @@ func plainGRPC(kind, config string) *world {
 }
 
 var _ = Describe("A gRPC client", func() {
-	DescribeTable("calls and gets streams through filters that change other requests", func(kind, config string) {
+	DescribeTable("calls and receives streams through filters that change other requests", func(kind, config string) {
 		w := plainGRPC(kind, config)
 		conn := dialBooks(w)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -162,7 +162,7 @@ var _ = Describe("A gRPC client", func() {
 		Entry("a limit of bodies", "route_filter_bodylimit", `{"bytes":100000}`),
 	)
 
-	It("is kept to its grpc-timeout where the route says so, and to what the route says at most", func() {
+	It("is limited to its grpc-timeout if the route says so, and to the route's maximum", func() {
 		w := newWorld(grpcWeb()) // its server has no timeout of its own
 		for _, try := range []struct {
 			bound, asks, said string

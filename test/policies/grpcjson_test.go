@@ -101,7 +101,7 @@ var _ = Describe("Calls with JSON", func() {
 		return w
 	}
 
-	It("are refused with what is wrong where the descriptor set is, before anything is stored", func() {
+	It("are refused with the fault in the descriptor set, before anything is stored", func() {
 		w := newWorld(grpcJSON())
 		a, err := w.api.Post(limit(), "/filter/f/config", `Filter_config={"descriptor_set":"CgA=","services":["shop.Books"]}`)
 		Expect(err).NotTo(HaveOccurred())
@@ -115,7 +115,7 @@ var _ = Describe("Calls with JSON", func() {
 		Expect(a.Body).To(ContainSubstring("shop.Books"))
 	})
 
-	It("keep the route of their path, whatever route the path of the call has", func() {
+	It("keep the route of their path, even if another route has the path of the call", func() {
 		w := calling(``)
 		w.post("/filter", "Filter_name=nobody", "Filter_type=vh_filter_ipaccess", `Filter_config={"deny":["127.0.0.1"]}`)
 		w.post("/service/shop/route", "Route_Name=calls", "Route_prefix=/shop.Books/", `Route_config={"timeouts":{"request":"1s"}}`)
@@ -126,7 +126,7 @@ var _ = Describe("Calls with JSON", func() {
 		Expect(a.body).To(Equal(`{"id":"3","title":"Book 3"}`))
 	})
 
-	It("have messages of up to 4 MiB, or as large as the filter says", func() {
+	It("have messages of up to 4 MiB, or as large as the filter allows", func() {
 		w := calling(``)
 		large := request{method: "POST", path: "/shop/books", header: []string{"Content-Type: application/json"}, body: `{"title":"` + strings.Repeat("a", 200_000) + `"}`}
 		a := w.send(large)
@@ -138,7 +138,7 @@ var _ = Describe("Calls with JSON", func() {
 		Expect(w.send(request{path: "/shop/books/200000"}).status).To(Equal(http.StatusInternalServerError))
 	})
 
-	It("are not made on a route that rewrites paths, which may have no such filter of its own", func() {
+	It("are not possible on a route that rewrites paths, which cannot have such a filter", func() {
 		w := calling(``)
 		w.post("/service/shop/route", "Route_Name=rewritten", "Route_prefix=/shop/old", `Route_config={"rewrite":{"prefix":"/shop/books"}}`)
 		w.post("/service/shop/route/rewritten/upstream/green?wait=applied")

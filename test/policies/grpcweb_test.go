@@ -59,7 +59,7 @@ func grpcWeb() policy {
 	}
 }
 
-var _ = Describe("A page that calls with gRPC-Web", func() {
+var _ = Describe("A gRPC-Web page", func() {
 	It("of another origin reads the answer and its status, with the recipe of docs/grpcweb.md", func() {
 		p := grpcWeb()
 		p.given = startCalls
@@ -87,7 +87,7 @@ var _ = Describe("A page that calls with gRPC-Web", func() {
 		Expect(a.header.Get("Access-Control-Expose-Headers")).To(Equal("grpc-status, grpc-message, grpc-status-details-bin"))
 	})
 
-	It("gets what the gateway refuses as an ordinary answer", func() {
+	It("receives what the gateway refuses as an ordinary answer", func() {
 		p := grpcWeb()
 		w := newWorld(p)
 		w.post("/filter", "Filter_name=nobody", "Filter_type=vh_filter_ipaccess", `Filter_config={"deny":["127.0.0.1"]}`)

@@ -32,7 +32,7 @@ func there(with func(request) string) func(request) string {
 // onRoute tries a filter on a route, whose configuration is the changed one.
 func (w *world) onRoute(p policy) {
 	GinkgoHelper()
-	By("on a route alone")
+	By("only on a route")
 	w.attach(onRoute)
 	w.each(p, there(changed))
 	w.configure(p.config)
@@ -67,7 +67,7 @@ var _ = Describe("A filter of the type", func() {
 				Expect(w.listeners()).To(Equal(before))
 			})
 
-			It("is refused where its configuration is wrong, before anything is stored", func() {
+			It("is refused with a wrong configuration, before anything is stored", func() {
 				w := newWorld(p)
 				Expect(p.refusals).NotTo(BeEmpty())
 				for _, r := range p.refusals {
@@ -88,7 +88,7 @@ var _ = Describe("A filter of the type", func() {
 			It("is switched on and off under load, without a wrong answer and without a change of the listener", func() { switchUnderLoad(p) })
 
 			if p.denies > 0 {
-				It("is never open where a message for it is not what it should be", func() { breakMessages(p) })
+				It("never allows a request if a message for it is wrong", func() { breakMessages(p) })
 			}
 		})
 	}

@@ -61,7 +61,7 @@ func hostRewrite() policy {
 }
 
 var _ = Describe("A rewrite of the host", func() {
-	It("makes the host that explain says, and never makes it the path", func() {
+	It("makes the host that explain predicts, and never makes it the path", func() {
 		w := newWorld(hostRewrite())
 		w.post("/filter", "Filter_name=set", "Filter_type=route_filter_headers", `Filter_config={"request":{"set":{"x-tenant":"set.test"},"remove":["x-gone"]}}`)
 		w.attach("/service/shop/filter/f")

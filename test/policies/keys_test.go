@@ -23,7 +23,7 @@ var _ = Describe("API keys", func() {
 		}
 	}
 
-	It("are for their own set, whatever the names of others, and clients cannot choose their identity on other routes", func() {
+	It("are valid only for their own set, whatever the names of others, and clients cannot choose their identity on other routes", func() {
 		w := newWorld(apiKey())
 		keyed(w, map[string]string{
 			"/service/shop/route/root": `{"keys":"partners"}`, "/service/shop/route/empty": `{"keys":"partners.old"}`, "/service/moved": `{"keys":"staff","header":"X-Staff","clients":["web"]}`,
@@ -54,7 +54,7 @@ var _ = Describe("API keys", func() {
 		Expect(saysClient(w.send(request{path: "/open", header: []string{"X-Client: boss", "X-Gatehouse-Key: Basic x"}}))).To(Equal("200"))
 	})
 
-	It("are refused on connections that are open, once they are revoked", func() {
+	It("are refused on open connections after they are revoked", func() {
 		w := newWorld(apiKey())
 		keyed(w, map[string]string{"/service/shop": `{"keys":"partners"}`})
 		client := &http.Client{Timeout: time.Minute}
@@ -82,7 +82,7 @@ var _ = Describe("API keys", func() {
 })
 
 var _ = Describe("Many API keys", func() {
-	It("cost other changes nothing, and one that is revoked is refused at once", func(ctx SpecContext) {
+	It("do not slow down other changes, and a revoked one is refused immediately", func(ctx SpecContext) {
 		w := newWorld(apiKey())
 		keys := []object{}
 		for i := range number("GATEHOUSE_TEST_KEYS", 2000) {

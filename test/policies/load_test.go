@@ -58,7 +58,7 @@ func switchUnderLoad(p policy) {
 	w := newWorld(p)
 	before := w.listeners()
 	at := slices.IndexFunc(p.requests, func(r request) bool { return r.onRoute() && r.from == "" && (p.silent || r.off != r.on) })
-	Expect(at).NotTo(BeNumerically("<", 0), "a request on which the filter shows")
+	Expect(at).NotTo(BeNumerically("<", 0), "a request that shows the filter's effect")
 	r := p.requests[at].complete()
 	var times phases
 	times.begin(r.off)

@@ -8,7 +8,7 @@ import (
 )
 
 var _ = Describe("A redirect", func() {
-	It("leads where explain says, whatever the path and the port", func() {
+	It("leads where explain predicts, whatever the path and the port", func() {
 		w := newWorld(redirect())
 		w.attach("/service/shop/route/root/filter/f")
 		for _, try := range []struct{ config, host, path, location string }{

@@ -37,7 +37,7 @@ func mirror() policy {
 }
 
 var _ = Describe("A mirror", func() {
-	It("gets copies without credentials, and its answers reach nobody", func() {
+	It("receives copies without credentials, and its answers reach nobody", func() {
 		w := newWorld(mirror())
 		seen := make(chan *http.Request, 100)
 		w.green.Watch(seen)
@@ -72,7 +72,7 @@ var _ = Describe("A mirror", func() {
 		Expect(from(w.send(secret))).To(Equal("200 blue"))
 	})
 
-	It("that does not answer, or does not read, keeps nobody waiting", func() {
+	It("that does not answer, or does not read, delays nobody", func() {
 		w := newWorld(mirror())
 		const requests = 20
 		got, release := make(chan string, 2*requests), make(chan struct{})
@@ -96,7 +96,7 @@ var _ = Describe("A mirror", func() {
 		}
 	})
 
-	It("is in the way of a deletion of its upstream", func() {
+	It("prevents the deletion of its upstream", func() {
 		w := newWorld(mirror())
 		a, err := w.api.Delete(limit(), "/upstream/green")
 		Expect(err).NotTo(HaveOccurred())

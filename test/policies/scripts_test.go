@@ -22,7 +22,7 @@ func script(text string) string {
 func onRequest(body string) string { return "function envoy_on_request(h) " + body + " end" }
 
 var _ = Describe("A script", func() {
-	It("cannot leave its guard, hold a worker, or let a request pass by failing", func() {
+	It("cannot leave its sandbox, block a worker, or let a request pass by failing", func() {
 		w := newWorld(lua())
 		w.attach(onShop)
 		file := filepath.Join(GinkgoT().TempDir(), "file")
@@ -76,8 +76,8 @@ var _ = Describe("A script", func() {
 		Expect(a.Status).To(Equal(http.StatusUnprocessableEntity), a.Body)
 		Expect(a.Body).To(ContainSubstring(message))
 	},
-		Entry("where no scripts are allowed", nil, onRequest(""), `/filter/script cannot work: the gateway runs no scripts`),
-		Entry("with a fault", []string{"--allow-lua"}, "function envoy_on_request(h)\n\n if then end", `its script has an error in line 3, at \"then\"`),
+		Entry("if scripts are not allowed", nil, onRequest(""), `/filter/script cannot work: the gateway runs no scripts`),
+		Entry("with a syntax error", []string{"--allow-lua"}, "function envoy_on_request(h)\n\n if then end", `its script has an error in line 3, at \"then\"`),
 		Entry("that ends too early", []string{"--allow-lua"}, "function envoy_on_request(h)", `its script ends too early, after \")\"`),
 		Entry("without a hook", []string{"--allow-lua"}, "local function envoy_on_request(h) end", `its script defines neither envoy_on_request nor envoy_on_response`),
 	)

@@ -81,8 +81,8 @@ func perWeek(name, domain string, requests uint32) *rlsconf.RateLimitConfig {
 	}}}
 }
 
-var _ = Describe("A configuration that the stock engine refuses, should one get that far", func() {
-	It("is sent once, and what was in force stays", func(ctx SpecContext) {
+var _ = Describe("A configuration that the stock engine refuses", func() {
+	It("is sent once, and the previous one remains in use", func(ctx SpecContext) {
 		watchGoroutines()
 		w := &wire{}
 		s := server.New(server.Options{Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler)})

@@ -121,7 +121,7 @@ var _ = Describe("The embedded engine in windows of a second and a minute", func
 					theirs, err := stock.ShouldRateLimit(ctx, r)
 					Expect(err).NotTo(HaveOccurred())
 					if time.Now().Unix() != before {
-						Expect(tries).To(BeNumerically("<", 10), "the edge of a second fell into every call")
+						Expect(tries).To(BeNumerically("<", 10), "a second began during every call")
 						edges++
 						l.run++
 						continue

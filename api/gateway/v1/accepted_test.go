@@ -74,7 +74,7 @@ routefilter.gateway.gatehouse.dev/ratelimit created
 		}
 	}, NodeTimeout(time.Minute))
 
-	It("keeps every field in both versions, and the Go types do", func(ctx context.Context) {
+	It("keeps every field in both versions, as do the Go types", func(ctx context.Context) {
 		text := readFile("everything.yaml")
 		beta := strings.Replace(text, "gatehouse.dev/v1\n", "gatehouse.dev/v1beta1\n", 1)
 		for name, object := range map[string]string{"stable": text, "beta": beta} {

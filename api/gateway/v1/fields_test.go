@@ -47,7 +47,7 @@ func walk(at string, s apiextensionsv1.JSONSchemaProps, visit func(path string, 
 }
 
 var _ = Describe("The fields", func() {
-	It("have descriptions and bounds, in two versions that do not differ", func() {
+	It("have descriptions and bounds, which are the same in both versions", func() {
 		crds := definitions()
 		Expect(crds).To(HaveLen(4))
 		for kind, crd := range crds {
@@ -87,7 +87,7 @@ var _ = Describe("The fields", func() {
 		}
 	})
 
-	It("are all in the object of these specs that has everything", func() {
+	It("are all set in the spec's object that sets everything", func() {
 		text := readFile("everything.yaml")
 		var used []string
 		var paths func(at string, v any)
@@ -174,7 +174,7 @@ var _ = Describe("The fields", func() {
 		}
 	}, NodeTimeout(time.Minute))
 
-	It("know the types of filters and global configs", func() {
+	It("include every type of filter and global config", func() {
 		types := func(kind string) (known []string) {
 			for _, v := range definitions()[kind].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["type"].Enum {
 				known = append(known, strings.Trim(string(v.Raw), `"`))

@@ -101,7 +101,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		}
 	}
 
-	It("has what each replica has published, once, for the replicas of its installation only", func(ctx context.Context) {
+	It("has the last publication of each replica, for the replicas of its own installation only", func(ctx context.Context) {
 		clock, oldClock := &clock{}, &clock{}
 		a := open(ctx, board.Options{Replica: "a-1", Now: clock.now})
 		b := open(ctx, board.Options{Replica: "b-1", Pod: "gatehouse-0", PodUID: "5a1c6f0e-8f58-4f3a-9a5c-0d5f9a7b1c2d"})
@@ -125,7 +125,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 			"jsonpath={.metadata.ownerReferences[0].kind} {.metadata.ownerReferences[0].name} {.metadata.ownerReferences[0].uid}")).
 			To(Equal("Pod gatehouse-0 5a1c6f0e-8f58-4f3a-9a5c-0d5f9a7b1c2d"))
 
-		By("what is known is not read again, and what is not published again holds")
+		By("known posts are not read again, and are kept if they are not published again")
 		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1", Versions: replicas.Versions{Report: 1, Mail: 2}, Mail: []byte("m2")})).To(Succeed())
 		Eventually(read(ctx, a, "a-1")).Should(HaveExactElements(HaveField("Post", replicas.Post{
 			Replica: "b-1", Versions: replicas.Versions{Report: 1, Mail: 2}, Report: []byte("r1"), Mail: []byte("m2"),
@@ -142,7 +142,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Eventually(func() time.Duration { return read(ctx, a, "a-1")()[0].Age }).Should(BeNumerically("<", 5*time.Second))
 		Expect(a.Beat(ctx, "a-1")).To(BeFalse(), "of a replica that has not published")
 
-		By("a container that starts again in its Pod")
+		By("a container that restarts in its Pod")
 		again := open(ctx, board.Options{Replica: "b-2", Pod: "gatehouse-0"})
 		Expect(again.Publish(ctx, replicas.Post{Replica: "b-2", Versions: replicas.Versions{Report: 1}, Report: []byte("r3")})).To(Succeed())
 		ended := func(name string) replicas.Notice {
@@ -166,13 +166,13 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Expect(again.End(ctx, "b-2")).To(Succeed())
 		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(ended("b-1"), ended("b-2")))
 
-		By("a replica that is gone")
+		By("a replica that is dead")
 		old := open(ctx, board.Options{Replica: "Old_1", Now: oldClock.now})
 		Expect(old.Publish(ctx, replicas.Post{Replica: "Old_1", Report: []byte("old")})).To(Succeed())
 		Eventually(read(ctx, a, "a-1")).Should(HaveLen(3))
 		Expect(names(ctx)).To(ContainSubstring("gatehouse-replica-old-1"))
 
-		By("one whose ConfigMap somebody removes has not ended")
+		By("a replica whose ConfigMap somebody removes is not dead")
 		_, err = k.Kubectl(ctx, "delete", "configmap", "gatehouse-replica-old-1", "--namespace", "gate")
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(ended("b-1"), ended("b-2")))
@@ -189,7 +189,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Eventually(read(ctx, a, "a-1")).Should(HaveLen(3))
 		Eventually(isKept).Should(BeTrue())
 
-		By("one whose ConfigMap somebody takes from the installation")
+		By("a replica whose ConfigMap somebody takes out of the installation")
 		_, err = k.Kubectl(ctx, "label", "configmap", "gatehouse-replica-old-1", "--namespace", "gate", "--overwrite", board.Label+"=nobody")
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(read(ctx, a, "a-1")).Should(HaveLen(2))
@@ -202,7 +202,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Eventually(func() string { return names(ctx) }).Should(Equal("configmap/gatehouse-replica-c-1\n"))
 	}, NodeTimeout(time.Minute))
 
-	It("removes nothing that has changed since it was read", func(ctx context.Context) {
+	It("does not remove a ConfigMap that has changed since it was read", func(ctx context.Context) {
 		clock := &clock{}
 		a, stop := run(ctx, board.Options{Replica: "a-1", Now: clock.now, Installation: "stale"})
 		b := open(ctx, board.Options{Replica: "b-1", Installation: "stale"})
@@ -217,14 +217,14 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Expect(read(ctx, a, "a-1")()).To(BeEmpty(), "it is gone")
 	}, NodeTimeout(time.Minute))
 
-	It("has a name for a Pod with the longest of names", func(ctx context.Context) {
+	It("has a name for a Pod with the longest possible name", func(ctx context.Context) {
 		b := open(ctx, board.Options{Replica: "b-1", Pod: strings.Repeat("p", 253), Installation: "long"})
 		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1"})).To(Succeed())
 		Expect(b.Beat(ctx, "b-1")).To(BeTrue())
 		Expect(b.End(ctx, "b-1")).To(Succeed())
 	}, NodeTimeout(time.Minute))
 
-	It("misses the Pods of a Service that tell nothing", func(ctx context.Context) {
+	It("reports Pods of a Service that publish nothing", func(ctx context.Context) {
 		clock := &clock{}
 		// endpoints are those of the Service: POD: CONDITIONS.
 		endpoints := func(pods ...string) {
@@ -256,23 +256,23 @@ endpoints: [%s]
 		Eventually(all).Should(ConsistOf(missing("b-0")), "neither this one, nor one that has never served")
 		Expect(a.Synced()).To(BeTrue())
 
-		By("until it tells something")
+		By("until it publishes")
 		Expect(b.Publish(ctx, post)).To(Succeed())
 		Eventually(all).Should(ConsistOf(HaveField("Post", post), Equal(ended("b-0"))))
 
-		By("again when it has told nothing for long")
+		By("again if it has published nothing for a long time")
 		clock.advance(61 * time.Second)
 		Expect(all()).To(ConsistOf(HaveField("Post", post), Equal(missing("b-0"))))
 		Expect(b.Beat(ctx, "b-0:1323-x")).To(BeTrue())
 		Eventually(all).Should(ConsistOf(HaveField("Post", post), Equal(ended("b-0"))))
 
-		By("one that is not ready any more")
+		By("even if it is no longer ready")
 		endpoints("b-0: ready: true", "new: ready: true")
 		Eventually(all).Should(ContainElement(missing("new")))
 		endpoints("b-0: ready: true", "new: ready: false, serving: false")
 		Consistently(all).WithTimeout(time.Second).Should(ContainElement(missing("new")))
 
-		By("one that terminates, but not when it has said so")
+		By("while it terminates, but not after it has said goodbye")
 		endpoints("b-0: ready: false, serving: true, terminating: true", "new: ready: false, serving: true, terminating: true")
 		Expect(b.End(ctx, "b-0:1323-x")).To(Succeed())
 		Eventually(all).Should(ConsistOf(missing("new"), ended("b-0"), ended("b-0:1323-x")))
@@ -280,7 +280,7 @@ endpoints: [%s]
 		Eventually(all).Should(ConsistOf(ended("new"), ended("b-0"), ended("b-0:1323-x")))
 	}, NodeTimeout(time.Minute))
 
-	It("buries one that is gone, which lives again with its next report", func(ctx context.Context) {
+	It("buries a dead replica, which is revived by its next report", func(ctx context.Context) {
 		clock := &clock{}
 		a := open(ctx, board.Options{Replica: "a-1", Installation: "buried", Now: clock.now})
 		b := open(ctx, board.Options{Replica: "b-1", Installation: "buried"})
@@ -297,7 +297,7 @@ endpoints: [%s]
 		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(HaveField("Post", post)))
 	}, NodeTimeout(time.Minute))
 
-	It("hears nobody while the API server is away, and everybody after it", func(ctx context.Context) {
+	It("hears from no replica while the API server is away, and from all of them afterwards", func(ctx context.Context) {
 		clock := &clock{}
 		a := open(ctx, board.Options{Replica: "a-1", Now: clock.now, Installation: "away"})
 		b := open(ctx, board.Options{Replica: "b-1", Installation: "away"})
@@ -316,7 +316,7 @@ endpoints: [%s]
 		Eventually(func() time.Duration { return read(ctx, a, "a-1")()[0].Age }).WithTimeout(30 * time.Second).Should(BeNumerically("<", 20*time.Second))
 	}, NodeTimeout(2*time.Minute))
 
-	It("takes the report of 5,000 Envoys", func(ctx context.Context) {
+	It("accepts the report of 5,000 Envoys", func(ctx context.Context) {
 		a, b := open(ctx, board.Options{Replica: "a-1", Installation: "large"}), open(ctx, board.Options{Replica: "b-1", Installation: "large"})
 		large := make([]byte, 700<<10) // gzip does not make it smaller
 		_, err := rand.Read(large)

@@ -66,7 +66,7 @@ var _ = Describe("The conditions of an object", func() {
 		Expect(again).To(BeZero())
 	})
 
-	DescribeTable("say what is wrong with it", func(change func(*conditions.Facts), expected ...string) {
+	DescribeTable("report what is wrong with it", func(change func(*conditions.Facts), expected ...string) {
 		f := live()
 		change(&f)
 		list, _ := conditions.Conditions(f, nil, start)
@@ -75,11 +75,11 @@ var _ = Describe("The conditions of an object", func() {
 			Expect(c.ObservedGeneration).To(Equal(int64(4)), c.Type)
 		}
 	},
-		Entry("a field that cannot be used", func(f *conditions.Facts) {
+		Entry("a field with an invalid value", func(f *conditions.Facts) {
 			f.Problems = []conditions.Problem{{"spec.routes[1].conditions[0].regex", "Invalid", "missing )"}}
 		}, "Accepted=False Invalid: spec.routes[1].conditions[0].regex: missing )",
 			"Programmed=False Invalid: spec.routes[1].conditions[0].regex: missing )"),
-		Entry("a Service that is not there", func(f *conditions.Facts) {
+		Entry("a missing Service", func(f *conditions.Facts) {
 			f.Problems = []conditions.Problem{
 				{"spec.routes[0].services[0].name", "RefNotFound", `there is no Service "web" in namespace shop`},
 				{"spec.routes[0]", model.NoUpstream, "the route has no upstream and answers 503"},
@@ -90,7 +90,7 @@ var _ = Describe("The conditions of an object", func() {
 		Entry("a reference that is not permitted, and an unknown reason", func(f *conditions.Facts) {
 			f.Problems = []conditions.Problem{{"spec.tls.secretName", "RefNotPermitted", "no ReferenceGrant"}, {"", "Odd", "odd"}}
 		}, "Accepted=False Odd: odd", "ResolvedRefs=False RefNotPermitted: spec.tls.secretName: no ReferenceGrant", "Programmed=False Odd: odd"),
-		Entry("more than a message holds", func(f *conditions.Facts) {
+		Entry("more problems than a message holds", func(f *conditions.Facts) {
 			for _, p := range []string{"a", "b", "c", "d", "e"} {
 				f.Problems = append(f.Problems, conditions.Problem{p, "Invalid", "no"})
 			}
@@ -110,9 +110,9 @@ var _ = Describe("The conditions of an object", func() {
 		Entry("a replica has not built it", func(f *conditions.Facts) { f.Replicas[1].Built = false },
 			"Programmed=False Waiting: replica b has not built it yet"),
 		Entry("a replica has not built it, and has no Envoys", func(f *conditions.Facts) { f.Replicas[1] = conditions.Replica{Name: "b"} }),
-		Entry("a replica is not heard of", func(f *conditions.Facts) { f.Replicas[1] = conditions.Replica{Name: "b", Unheard: true} },
+		Entry("a replica is not heard from", func(f *conditions.Facts) { f.Replicas[1] = conditions.Replica{Name: "b", Unheard: true} },
 			"Programmed=Unknown ReplicaUnheard: replica b is not heard of: nobody knows what its Envoys have"),
-		Entry("a replica is not heard of that had Envoys", func(f *conditions.Facts) {
+		Entry("a replica with Envoys is not heard from", func(f *conditions.Facts) {
 			f.Replicas[1] = conditions.Replica{Name: "b", Unheard: true, Envoys: 2}
 		}, "Programmed=Unknown ReplicaUnheard: replica b is not heard of: nobody knows what its Envoys have"),
 		Entry("more Envoys refuse it than a message holds", func(f *conditions.Facts) {
@@ -131,28 +131,28 @@ var _ = Describe("The conditions of an object", func() {
 	)
 
 	// For a generation that every Envoy has had, whatever happens elsewhere.
-	DescribeTable("stay as they are", func(change func(*conditions.Facts), again time.Duration) {
+	DescribeTable("stay unchanged", func(change func(*conditions.Facts), again time.Duration) {
 		f := live()
 		change(&f)
 		list, after := conditions.Conditions(f, good(4), later)
 		Expect(list).To(Equal(good(4)))
 		Expect(after).To(Equal(again))
 	},
-		Entry("a replica builds", func(f *conditions.Facts) { f.Replicas[1].Built = false }, time.Duration(0)),
-		Entry("a replica is not heard of", func(f *conditions.Facts) {
+		Entry("a replica is building", func(f *conditions.Facts) { f.Replicas[1].Built = false }, time.Duration(0)),
+		Entry("a replica is not heard from", func(f *conditions.Facts) {
 			f.Replicas = []conditions.Replica{{Name: "b", Unheard: true, Envoys: 1, Lacks: []conditions.Lack{{Envoy: "x", Refused: true, For: time.Hour}}}}
 			f.Absent = time.Hour
 		}, time.Duration(0)),
 		Entry("an Envoy has just started", func(f *conditions.Facts) {
 			f.Replicas[1].Lacks = []conditions.Lack{{Envoy: "x", For: 4 * time.Second}, {Envoy: "y", For: 7 * time.Second}}
 		}, 3*time.Second),
-		Entry("all Envoys connect again", func(f *conditions.Facts) {
+		Entry("all Envoys reconnect", func(f *conditions.Facts) {
 			f.Replicas, f.Absent = f.Replicas[:1], 12*time.Second
 			f.Replicas[0].Envoys = 0
 		}, 18*time.Second),
 	)
 
-	DescribeTable("change when it is about this object", func(change func(*conditions.Facts), expected string) {
+	DescribeTable("change if this object is concerned", func(change func(*conditions.Facts), expected string) {
 		f := live()
 		change(&f)
 		list, again := conditions.Conditions(f, good(4), later)
@@ -165,7 +165,7 @@ var _ = Describe("The conditions of an object", func() {
 		Entry("an Envoy refuses it", func(f *conditions.Facts) {
 			f.Replicas[0].Lacks = []conditions.Lack{{Envoy: "x", Refused: true, Message: "no"}}
 		}, "Programmed=False Refused: the Envoy at x (replica a) refused it: no"),
-		Entry("an Envoy lacks it for long", func(f *conditions.Facts) {
+		Entry("an Envoy lacks it for a long time", func(f *conditions.Facts) {
 			f.Replicas[0].Lacks = []conditions.Lack{{Envoy: "x", For: 10 * time.Second}}
 		},
 			"Programmed=False Waiting: the Envoy at x (replica a) has not answered yet"),
@@ -174,7 +174,7 @@ var _ = Describe("The conditions of an object", func() {
 		}, "Programmed=False NotConnected: no Envoy of proxy gatehouse is connected"),
 	)
 
-	It("have no grace for a generation that not every Envoy had yet", func() {
+	It("allow no grace period for a generation that some Envoys never had", func() {
 		f, before := live(), good(4)
 		before[2] = condition("Programmed", "False", "Waiting", "replica a has not built it yet", 4, start)
 		f.Replicas[0].Lacks = []conditions.Lack{{Envoy: "x", For: time.Second}}
@@ -183,13 +183,13 @@ var _ = Describe("The conditions of an object", func() {
 		Expect(again).To(BeZero())
 	})
 
-	It("keep the moment of the last transition, and what others wrote", func() {
+	It("keep the time of the last transition, and conditions of others", func() {
 		before := append(good(3), condition("Verified", "True", "ByHand", "", 1, start))
 		list, _ := conditions.Conditions(live(), before, later)
 		Expect(list).To(Equal(append(good(4), condition("Verified", "True", "ByHand", "", 1, start))))
 	})
 
-	It("have messages with a bound", func() {
+	It("have messages of limited length", func() {
 		f := live()
 		f.Problems = []conditions.Problem{{"", "Invalid", strings.Repeat("ü", 3000)}}
 		list, _ := conditions.Conditions(f, nil, start)
@@ -232,14 +232,14 @@ var _ = Describe("The problems of the mirror", func() {
 	noUpstream := conditions.Problem{Path: "spec.routes[0]", Reason: model.NoUpstream, Message: "it answers 503"}
 	invalid := conditions.Problem{Path: "spec.routes[0]", Reason: "Invalid", Message: "no"}
 
-	It("come after those of the translation, each once", func() {
+	It("are listed after those of the translation, each once", func() {
 		Expect(conditions.WithMirror([]conditions.Problem{invalid}, []conditions.Problem{noUpstream, invalid, noUpstream})).
 			To(Equal([]conditions.Problem{invalid, noUpstream}))
 	})
 })
 
 var _ = Describe("The Envoys of an object", func() {
-	It("are counted at the replicas that are heard of", func() {
+	It("are counted at the replicas that are heard from", func() {
 		f := live()
 		f.Replicas[0].Envoys, f.Replicas[0].Lacks = 3, []conditions.Lack{{Envoy: "x"}}
 		f.Replicas = append(f.Replicas,
@@ -247,10 +247,10 @@ var _ = Describe("The Envoys of an object", func() {
 		Expect(f.Connected()).To(Equal(24))
 		n, ok := f.Have()
 		Expect(ok).To(BeTrue())
-		Expect(n).To(Equal(3), "the others lack it, are not heard of, or their replica has not built it")
+		Expect(n).To(Equal(3), "the others lack it, are not heard from, or their replica has not built it")
 	})
 
-	It("do not have what is closed, or what nothing uses", func() {
+	It("are not counted for closed or unused objects", func() {
 		f := live()
 		f.Proxies = nil
 		_, ok := f.Have()

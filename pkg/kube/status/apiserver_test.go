@@ -91,7 +91,7 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 		}
 	}
 
-	It("writes what kubectl shows, once, and the next leader writes nothing", func(ctx context.Context) {
+	It("writes what kubectl shows, once, and the next leader writes nothing again", func(ctx context.Context) {
 		names := []string{}
 		for n := range 50 {
 			names = append(names, fmt.Sprintf("h%02d", n))
@@ -136,7 +136,7 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 		Expect(faults.texts()).To(BeEmpty())
 	}, NodeTimeout(2*time.Minute))
 
-	It("says what it may not do, and does the rest", func(ctx context.Context) {
+	It("reports what it may not do, and does the rest", func(ctx context.Context) {
 		create(ctx, "GatewayHost", "allowed")
 		create(ctx, "RouteFilter", "forbidden")
 		user, err := k.User(ctx, "hosts-only", testkit.KubernetesRule{
@@ -167,7 +167,7 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 		Eventually(lead.c).WithTimeout(10 * time.Second).Should(BeClosed())
 	}, NodeTimeout(2*time.Minute))
 
-	It("goes on when the API server comes back, and writes nothing into what has taken a name", func(ctx context.Context) {
+	It("continues when the API server comes back, and writes nothing to a new object with an old name", func(ctx context.Context) {
 		create(ctx, "GatewayHost", "away", "again")
 		stale := list(ctx, "GatewayHost")
 		var mu sync.Mutex

@@ -34,7 +34,7 @@ var _ = Describe("The facts about an object", func() {
 		return readReport(replicas.Other{Report: &replicas.Report{Replica: name, Seen: seen(version), Envoys: envoys}}, envoys)
 	}
 
-	It("are those of its proxy's Envoys at all replicas, and the conditions of what it became", func() {
+	It("cover its proxy's Envoys at all replicas, and the conditions of what it was translated to", func() {
 		other := envoy("9", nil)
 		other.Proxy = "other"
 		k := known{
@@ -53,7 +53,7 @@ var _ = Describe("The facts about an object", func() {
 		}))
 	})
 
-	It("are not there before this replica has built the generation", func() {
+	It("do not exist before this replica has built the generation", func() {
 		k := known{replicas: []heard{report("a", 49)}}
 		_, ok := k.factsOf(web, became, 50)
 		Expect(ok).To(BeFalse())
@@ -64,7 +64,7 @@ var _ = Describe("The facts about an object", func() {
 		Expect(ok).To(BeFalse())
 	})
 
-	It("count the Envoys beyond those that a report names", func() {
+	It("count Envoys that a report does not name", func() {
 		r := report("a", 50, envoy("1", nil))
 		r.More = map[string]int{"gatehouse": 40, "other": 7}
 		f, ok := known{replicas: []heard{readReport(r.Other, r.Envoys)}}.factsOf(web, became, 50)
@@ -72,14 +72,14 @@ var _ = Describe("The facts about an object", func() {
 		Expect(f.Replicas).To(Equal([]conditions.Replica{{Name: "a", Envoys: 41, Built: true}}))
 	})
 
-	It("say that an Envoy lacks what its replica has not built", func() {
+	It("report that an Envoy lacks what its replica has not built", func() {
 		behind := envoy("2", func(e *replicas.Envoy) { e.Current, e.Answered = false, true })
 		f, ok := known{replicas: []heard{report("a", 50), report("b", 49, behind)}}.factsOf(web, became, 50)
 		Expect(ok).To(BeTrue())
 		Expect(f.Replicas[1].Lacks).To(Equal([]conditions.Lack{{Envoy: "2"}}))
 	})
 
-	DescribeTable("say what an Envoy lacks", func(o Cached, change func(*replicas.Envoy), lacks ...conditions.Lack) {
+	DescribeTable("report what an Envoy lacks", func(o Cached, change func(*replicas.Envoy), lacks ...conditions.Lack) {
 		k := known{replicas: []heard{report("a", 50, envoy("1", change))}}
 		f, ok := k.factsOf(o, became, 50)
 		Expect(ok).To(BeTrue())
@@ -88,22 +88,22 @@ var _ = Describe("The facts about an object", func() {
 	},
 		Entry("it has everything", web, nil),
 		Entry("it has not answered", web, func(e *replicas.Envoy) { e.Current, e.Seen = false, seen(49) }, conditions.Lack{Envoy: "1"}),
-		Entry("it has not answered what came later", web, func(e *replicas.Envoy) { e.Current, e.Seen = false, seen(50) }),
+		Entry("it has not answered a later update", web, func(e *replicas.Envoy) { e.Current, e.Seen = false, seen(50) }),
 		Entry("it has not answered anything", settled, func(e *replicas.Envoy) { e.Current, e.Applied = false, 0 }, conditions.Lack{Envoy: "1"}),
-		Entry("it had the generation once, and answers no more", settled, func(e *replicas.Envoy) { e.Current, e.Seen = false, seen(40) }),
+		Entry("it had the generation once, and stopped answering", settled, func(e *replicas.Envoy) { e.Current, e.Seen = false, seen(40) }),
 		Entry("it waits", web, func(e *replicas.Envoy) {
 			e.Current, e.Waiting = false, []status.Wait{{Object: service, Clusters: []status.Awaited{{Name: "c1"}, {Name: "c2"}, {Name: "c3"}}, Secrets: []status.Awaited{{Name: "s"}}}}
 		}, conditions.Lack{Envoy: "1", Message: "waits for c1, c2, c3 and 1 more"}),
-		Entry("it waits with another host, and has answered all else", web, func(e *replicas.Envoy) {
+		Entry("it waits for another host, and has answered everything else", web, func(e *replicas.Envoy) {
 			e.Current, e.Answered, e.Waiting = false, true, []status.Wait{{Object: otherService}}
 		}),
-		Entry("it waits with another host, and more that nobody tells", web, func(e *replicas.Envoy) {
+		Entry("it waits for another host, and its report is incomplete", web, func(e *replicas.Envoy) {
 			e.Current, e.Answered, e.Cut, e.Waiting = false, true, true, []status.Wait{{Object: otherService}}
 		}, conditions.Lack{Envoy: "1"}),
-		Entry("it refused a part of it", settled, func(e *replicas.Envoy) {
+		Entry("it refused a part", settled, func(e *replicas.Envoy) {
 			e.Current, e.Refused = false, []status.Refusal{{Objects: []model.Key{otherService, route}, Text: "bad regex"}}
 		}, conditions.Lack{Envoy: "1", Refused: true, Message: "bad regex"}),
-		Entry("it refused a part of it, and answered what came later", web, func(e *replicas.Envoy) {
+		Entry("it refused a part, and answered a later update", web, func(e *replicas.Envoy) {
 			e.Refused = []status.Refusal{{Objects: []model.Key{route}, Text: "bad regex"}}
 		}, conditions.Lack{Envoy: "1", Refused: true, Message: "bad regex"}),
 		Entry("it refused another host", web, func(e *replicas.Envoy) {
@@ -111,7 +111,7 @@ var _ = Describe("The facts about an object", func() {
 		}),
 	)
 
-	It("count an Envoy once that has moved to another replica", func() {
+	It("count an Envoy once if it has moved to another replica", func() {
 		list := []replicas.Envoy{
 			envoy("1", nil), envoy("2", nil), // has moved
 			envoy("3", func(e *replicas.Envoy) { e.Current, e.Seen = false, seen(50) }),              // has moved, and lacks something else
@@ -133,15 +133,15 @@ var _ = Describe("The facts about an object", func() {
 		Expect(known{served: []string{"gatehouse"}}.isOurs(o, &b)).To(Equal(ours))
 	},
 		Entry("a host", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}}}, translate.Object{Proxies: []string{"gatehouse"}}, true),
-		Entry("a host that was another's", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}, Status: gatewayv1.Status{Proxy: "other"}}},
+		Entry("a host that belonged to another installation", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}, Status: gatewayv1.Status{Proxy: "other"}}},
 			translate.Object{Proxies: []string{"gatehouse"}}, true),
-		Entry("a host of another", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}}}, translate.Object{Ignored: true}, false),
-		Entry("a host that another has taken", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}, Status: gatewayv1.Status{Proxy: "gatehouse"}}},
+		Entry("a host of another installation", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}}}, translate.Object{Ignored: true}, false),
+		Entry("a host that another installation has taken over", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}, Status: gatewayv1.Status{Proxy: "gatehouse"}}},
 			translate.Object{Ignored: true}, false),
 		Entry("a filter that nobody uses", Cached{Object: Object{Ref: Ref{Kind: "RouteFilter"}}}, translate.Object{}, false),
-		Entry("a filter that nobody uses any more", Cached{Object: Object{Ref: Ref{Kind: "RouteFilter"}, Status: gatewayv1.Status{Proxy: "gatehouse"}}},
+		Entry("a filter that nobody uses anymore", Cached{Object: Object{Ref: Ref{Kind: "RouteFilter"}, Status: gatewayv1.Status{Proxy: "gatehouse"}}},
 			translate.Object{}, true),
-		Entry("a filter that another installation has written", Cached{Object: Object{Ref: Ref{Kind: "RouteFilter"}, Status: gatewayv1.Status{Proxy: "other"}}},
+		Entry("a filter that another installation writes", Cached{Object: Object{Ref: Ref{Kind: "RouteFilter"}, Status: gatewayv1.Status{Proxy: "other"}}},
 			translate.Object{Proxies: []string{"gatehouse"}}, false),
 	)
 })

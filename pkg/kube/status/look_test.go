@@ -54,10 +54,10 @@ var _ = Describe("A look at all objects", func() {
 		return objects[0].Pending
 	}
 
-	It("waits for what this replica has not built", func() {
+	It("is pending until this replica has built everything", func() {
 		Expect(isPending()).To(BeFalse())
 
-		By("a status that was written is no new generation")
+		By("a status write is no new generation")
 		host.ResourceVersion = 60
 		Expect(isPending()).To(BeFalse())
 
@@ -67,12 +67,12 @@ var _ = Describe("A look at all objects", func() {
 		seen = 70
 		Expect(isPending()).To(BeFalse())
 
-		By("another object of this name")
+		By("another object with this name")
 		host.ResourceVersion, host.UID = 80, "2"
 		Expect(isPending()).To(BeTrue())
 	})
 
-	It("knows that there may be replicas of which nothing was read", func() {
+	It("assumes that there may be replicas it has not read yet", func() {
 		heard = false
 		objects, _ := look()
 		Expect(objects[0].Facts.Replicas).To(Equal([]conditions.Replica{{Name: "(others)", Unheard: true}, {Name: "a", Built: true}}))
@@ -81,7 +81,7 @@ var _ = Describe("A look at all objects", func() {
 		Expect(objects[0].Facts.Replicas).To(Equal([]conditions.Replica{{Name: "a", Built: true}}))
 	})
 
-	It("sees nothing while the objects cannot be listed, and tells it once", func() {
+	It("reports nothing while the objects cannot be listed, and logs it once", func() {
 		fault = errors.New("no cache")
 		for range 2 {
 			_, ok := look()

@@ -52,7 +52,7 @@ func drain(q *queue, now time.Time) (names []string) {
 }
 
 var _ = Describe("The queue of statuses", func() {
-	It("writes an object once, and again when it says something else", func() {
+	It("writes an object once, and again if its status changes", func() {
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
 		j, _ := q.next(start)
@@ -61,14 +61,14 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(*j.status.Envoys).To(Equal(int32(1)))
 		Expect(j.status.Conditions).To(HaveLen(3))
 
-		By("nothing while it is on its way")
+		By("nothing while a write is under way")
 		q.take([]Object{host("web", 1)}, start)
 		other, wait := q.next(after(60))
 		Expect(other).To(BeNil())
 		Expect(wait).To(BeZero())
 		q.wrote(*j, 11, start)
 
-		By("nothing while the cache is older than what was written, nor when it has it")
+		By("nothing while the cache is older than the write, and nothing when it has caught up")
 		q.take([]Object{host("web", 1)}, after(1))
 		Expect(drain(q, after(60))).To(BeEmpty())
 		q.take([]Object{with(host("web", 1), func(o *Object) { o.ResourceVersion, o.Status = 11, j.status })}, after(2))
@@ -79,7 +79,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(drain(q, after(3))).To(Equal([]string{"web"}))
 	})
 
-	It("writes what somebody else has changed", func() {
+	It("overwrites a change by somebody else", func() {
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
@@ -102,7 +102,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(names).To(HaveExactElements(Equal("new"), HavePrefix("old"), HavePrefix("old"), Equal("old0")))
 	})
 
-	It("holds back a new generation while Envoys are about to get it", func() {
+	It("delays a new generation while Envoys are about to receive it", func() {
 		waiting := with(host("web", 2), func(o *Object) { o.Facts.Replicas[0].Built = false })
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
@@ -114,13 +114,13 @@ var _ = Describe("The queue of statuses", func() {
 		q.take([]Object{host("web", 2)}, after(11))
 		Expect(drain(q, after(11))).To(HaveLen(1))
 
-		By("not for longer")
+		By("but no longer")
 		q.take([]Object{with(waiting, func(o *Object) { o.Facts.Generation = 3 })}, after(20))
 		Expect(drain(q, after(21.9))).To(BeEmpty())
 		Expect(drain(q, after(22))).To(HaveLen(1))
 	})
 
-	It("holds back that Envoys refused what was before", func() {
+	It("delays a refusal of the previous generation", func() {
 		refused := with(host("web", 2), func(o *Object) {
 			o.Facts.Replicas[0].Lacks = []conditions.Lack{{Envoy: "x", Refused: true, Message: "no"}}
 		})
@@ -132,7 +132,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(drain(q, after(12))).To(HaveLen(1))
 	})
 
-	It("writes nothing about a generation that is not built here", func() {
+	It("writes nothing about a generation that this replica has not built", func() {
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
 		q.take([]Object{with(host("web", 2), func(o *Object) { o.Pending = true })}, start)
@@ -141,7 +141,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(drain(q, after(61))).To(Equal([]string{"web"}))
 	})
 
-	It("writes nothing that is no longer wanted", func() {
+	It("drops a write that is no longer needed", func() {
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
@@ -150,7 +150,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(drain(q, after(60))).To(BeEmpty())
 	})
 
-	It("has an object that a user changes again before what changed meanwhile", func() {
+	It("puts an object that a user changes again before earlier changes", func() {
 		q := newQueue()
 		q.away(job{}, start)
 		q.take([]Object{host("web", 1)}, start)
@@ -159,7 +159,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(drain(q, after(1))).To(Equal([]string{"web", "api"}))
 	})
 
-	It("writes at once that another proxy has an object", func() {
+	It("writes a change of proxy immediately", func() {
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
@@ -168,7 +168,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(j.status.Proxy).To(Equal("inner"))
 	})
 
-	It("tells that Envoys stay away, counted from the last of them", func() {
+	It("reports that Envoys are gone, counted from the last one", func() {
 		gone := func() []Object {
 			return []Object{with(host("web", 1), func(o *Object) { o.Facts.Replicas[0].Envoys = 0 })}
 		}
@@ -185,7 +185,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(j.status.Conditions[2].Reason).To(Equal("NotConnected"))
 	})
 
-	It("bounds how often the number of Envoys is written", func() {
+	It("limits how often the number of Envoys is written", func() {
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
@@ -199,7 +199,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(writes).To(BeNumerically(">=", 4))
 	})
 
-	It("tells after some seconds that an Envoy lacks what every Envoy had", func() {
+	It("reports after some seconds that an Envoy lacks what every Envoy had", func() {
 		lacking := with(host("web", 1), func(o *Object) { o.Facts.Replicas[0].Lacks = []conditions.Lack{{Envoy: "x"}} })
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
@@ -215,7 +215,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(j.status.Conditions[2].Reason).To(Equal("Waiting"))
 	})
 
-	It("tries again what did not work, and waits longer for an API server that stays away", func() {
+	It("retries failed writes, and waits longer for an API server that stays away", func() {
 		q := newQueue()
 		q.take([]Object{host("web", 1), host("api", 1)}, start)
 		first, _ := q.next(start)
@@ -232,7 +232,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(wait).To(Equal(2 * time.Second))
 		Expect(drain(q, after(3))).To(HaveLen(2))
 
-		By("the wait has a bound, and is as short as ever when the API server was there")
+		By("the wait is limited, and short again after the API server has answered")
 		q.take([]Object{host("web", 2), host("api", 2)}, after(4))
 		at := after(4)
 		for _, seconds := range []int{1, 2, 4, 8, 16, 30, 30} {
@@ -250,7 +250,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(wait).To(Equal(time.Second))
 	})
 
-	It("tries again an object, or a kind, without holding up others", func() {
+	It("retries an object, or a kind, without delaying others", func() {
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
 		j, _ := q.next(start)
@@ -268,13 +268,13 @@ var _ = Describe("The queue of statuses", func() {
 		j, _ = q.next(after(71))
 		Expect(j.status.ObservedGeneration).To(Equal(int64(3)))
 
-		By("an answer that comes late does not undo what the cache has")
+		By("a late answer does not undo what the cache has")
 		q.take([]Object{with(host("web", 4), func(o *Object) { o.ResourceVersion = 200 })}, after(72))
 		q.wrote(*j, 199, after(72))
 		Expect(drain(q, after(72))).To(Equal([]string{"web"}))
 		Expect(q.known[host("web", 1).Ref].version).To(Equal(int64(201)))
 
-		By("a kind that is forbidden")
+		By("a forbidden kind")
 		q = newQueue()
 		q.take([]Object{host("web", 2), with(host("f", 1), func(o *Object) { o.Kind = "RouteFilter" })}, after(10))
 		q.forbidden["GatewayHost"] = after(25)
@@ -282,7 +282,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(drain(q, after(25))).To(Equal([]string{"web"}))
 	})
 
-	It("forgets what is gone, and takes what has its name for another", func() {
+	It("forgets deleted objects, and treats a new object with the same name as another one", func() {
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
 		j, _ := q.next(start)

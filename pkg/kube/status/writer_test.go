@@ -42,7 +42,7 @@ var _ = DescribeTable("The answer to a patch", func(answer error, others time.Du
 	}
 },
 	Entry("the API server is away", errors.New("connection refused"), time.Second, time.Second, ""),
-	Entry("it has too much to do", apierrors.NewTooManyRequests("later", 1), time.Second, time.Second, ""),
+	Entry("the API server is overloaded", apierrors.NewTooManyRequests("later", 1), time.Second, time.Second, ""),
 	Entry("the object is gone", apierrors.NewNotFound(hosts, "first"), time.Duration(0), time.Duration(0), ""),
 	Entry("another object has its name", apierrors.NewBadRequest("testing path /metadata/uid failed"), time.Duration(0), time.Duration(0), ""),
 	Entry("its status is refused", apierrors.NewBadRequest("no"), time.Duration(0), time.Minute, ""),
@@ -52,7 +52,7 @@ var _ = DescribeTable("The answer to a patch", func(answer error, others time.Du
 )
 
 var _ = Describe("The Lease", func() {
-	It("has a fault while it cannot be used, and none when another replica is faster", func(ctx context.Context) {
+	It("reports a fault while it cannot be used, and none if another replica is faster", func(ctx context.Context) {
 		faults := &faults{}
 		l := &faultyLock{
 			Interface: &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: "shop", Name: "lease"}},

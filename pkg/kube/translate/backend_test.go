@@ -37,16 +37,16 @@ var _ = DescribeTable("The protocol of a Service is", func(port, backend, want s
 	Expect(list).To(HaveLen(1))
 	Expect(list[0].Protocol).To(Equal(want))
 },
-	Entry("http where nobody says anything", "", "", "http"),
+	Entry("http by default", "", "", "http"),
 	Entry("http", "appProtocol: http", "", "http"),
-	Entry("WebSocket in the clear", "appProtocol: kubernetes.io/ws", "", "http"),
-	Entry("WebSocket over TLS", "appProtocol: kubernetes.io/wss", "", "tls"),
-	Entry("HTTP/2 in the clear", "appProtocol: kubernetes.io/h2c", "", "h2c"),
-	Entry("gRPC", "appProtocol: GRPC", "", "h2c"),
-	Entry("https", "appProtocol: https", "", "tls"),
-	Entry("h2", "appProtocol: h2", "", "h2"),
-	Entry("http where it is something else", "appProtocol: example.com/odd", "", "http"),
-	Entry("what the host says", "appProtocol: https", "protocol: h2c", "h2c"),
+	Entry("http for WebSocket without TLS", "appProtocol: kubernetes.io/ws", "", "http"),
+	Entry("tls for WebSocket over TLS", "appProtocol: kubernetes.io/wss", "", "tls"),
+	Entry("h2c for HTTP/2 without TLS", "appProtocol: kubernetes.io/h2c", "", "h2c"),
+	Entry("h2c for gRPC", "appProtocol: GRPC", "", "h2c"),
+	Entry("tls for https", "appProtocol: https", "", "tls"),
+	Entry("h2 for h2", "appProtocol: h2", "", "h2"),
+	Entry("http for an unknown protocol", "appProtocol: example.com/odd", "", "http"),
+	Entry("the protocol that the host specifies", "appProtocol: https", "protocol: h2c", "h2c"),
 )
 
 var _ = DescribeTable("The endpoints of a Service are", func(service, port string, slices []string, want ...model.Endpoint) {
@@ -60,39 +60,39 @@ var _ = DescribeTable("The endpoints of a Service are", func(service, port strin
 	Expect(found).NotTo(BeNil())
 	Expect(found.All()).To(HaveExactElements(want))
 },
-	Entry("those of all its slices", "ports: [{name: http, port: 80}]", "80",
+	Entry("all endpoints of all its slices", "ports: [{name: http, port: 80}]", "80",
 		[]string{
 			sliceOf("a", "IPv4", "[{name: http, port: 8080}]", "[{addresses: [10.0.0.1]}]"),
 			sliceOf("b", "IPv4", "[{name: http, port: 8081}]", "[{addresses: [10.0.0.1]}, {addresses: [10.0.0.2]}]"),
 		},
 		model.Endpoint{Address: "10.0.0.1", Port: 8080}, model.Endpoint{Address: "10.0.0.1", Port: 8081}, model.Endpoint{Address: "10.0.0.2", Port: 8081}),
-	Entry("each once", "ports: [{port: 80}]", "80",
+	Entry("listed once", "ports: [{port: 80}]", "80",
 		[]string{
 			sliceOf("a", "IPv4", "[{port: 8080}]", "[{addresses: [10.0.0.1], conditions: {ready: false, serving: true, terminating: true}}]"),
 			sliceOf("b", "IPv4", `[{name: "", port: 8080}]`, "[{addresses: [10.0.0.1], conditions: {ready: true}}]"),
 		},
 		model.Endpoint{Address: "10.0.0.1", Port: 8080}),
-	Entry("those of the port that is named", "ports: [{name: http, port: 80}, {name: admin, port: 81}]", "admin",
+	Entry("those of the named port", "ports: [{name: http, port: 80}, {name: admin, port: 81}]", "admin",
 		[]string{sliceOf("a", "IPv4", "[{name: http, port: 8080}, {name: admin, port: 9090}]", "[{addresses: [10.0.0.1]}]")},
 		model.Endpoint{Address: "10.0.0.1", Port: 9090}),
-	Entry("those of the first family", "{ipFamilies: [IPv6, IPv4], ports: [{port: 80}]}", "80",
+	Entry("those of the first address family", "{ipFamilies: [IPv6, IPv4], ports: [{port: 80}]}", "80",
 		[]string{
 			sliceOf("a", "IPv4", "[{port: 8080}]", "[{addresses: [10.0.0.1]}]"),
 			sliceOf("b", "IPv6", "[{port: 8080}]", `[{addresses: ["fd00::1"]}]`),
 		},
 		model.Endpoint{Address: "fd00::1", Port: 8080}),
-	Entry("those of the other family where the first has none", "{ipFamilies: [IPv4, IPv6], ports: [{port: 80}]}", "80",
+	Entry("those of the other family if the first has none", "{ipFamilies: [IPv4, IPv6], ports: [{port: 80}]}", "80",
 		[]string{
 			sliceOf("a", "IPv4", "[{port: 8080}]", "[{addresses: [10.0.0.1], conditions: {ready: false}}]"),
 			sliceOf("b", "IPv6", "[{port: 8080}]", `[{addresses: ["fd00::1"]}]`),
 		},
 		model.Endpoint{Address: "fd00::1", Port: 8080}),
-	Entry("none of a slice of names", "ports: [{port: 80}]", "80",
+	Entry("none from a slice of names", "ports: [{port: 80}]", "80",
 		[]string{sliceOf("a", "FQDN", "[{port: 8080}]", "[{addresses: [backend.example]}]")}),
 	Entry("none of another protocol", "ports: [{port: 53, protocol: UDP, name: dns}, {port: 53, name: http}]", "53",
 		[]string{sliceOf("a", "IPv4", "[{name: dns, port: 53, protocol: UDP}, {name: http, port: 8053}]", "[{addresses: [10.0.0.1]}]")},
 		model.Endpoint{Address: "10.0.0.1", Port: 8053}),
-	Entry("those that serve while they end, as such", "ports: [{port: 80}]", "80",
+	Entry("marked as draining if they serve while terminating", "ports: [{port: 80}]", "80",
 		[]string{sliceOf("a", "IPv4", "[{port: 8080}]", `[{addresses: [10.0.0.1], conditions: {ready: false, serving: true, terminating: true}, zone: x},
   {addresses: [10.0.0.2], conditions: {ready: false, serving: false, terminating: true}}, {addresses: [10.0.0.3], conditions: {ready: false}}, {addresses: [10.0.0.4], conditions: {}}]`)},
 		model.Endpoint{Address: "10.0.0.1", Port: 8080, Draining: true, Zone: "x"}, model.Endpoint{Address: "10.0.0.4", Port: 8080}),
@@ -106,7 +106,7 @@ var _ = DescribeTable("The endpoints of a Service are", func(service, port strin
 )
 
 var _ = Describe("The endpoints of an upstream", func() {
-	It("change without the upstream", func() {
+	It("change without a change of the upstream", func() {
 		c := newCluster(webHost, webService, webSlice)
 		c.step()
 		c.apply(strings.Replace(webSlice, "10.244.0.5", "10.244.0.9", 1))
@@ -115,7 +115,7 @@ var _ = Describe("The endpoints of an upstream", func() {
 		Expect(step.Objects).To(BeEmpty())
 		Expect(step.Endpoints).To(HaveLen(1))
 		Expect(step.Endpoints[model.UpstreamKey("shop.web.80")].All()[1].Address).To(Equal("10.244.0.9"))
-		By("nothing that is read is different")
+		By("nothing changes in what is read")
 		c.apply(strings.Replace(webSlice, "10.244.0.5", "10.244.0.9", 1))
 		Expect(c.step().IsEmpty()).To(BeTrue())
 	})
@@ -131,7 +131,7 @@ var _ = Describe("The endpoints of an upstream", func() {
 		Expect(c.step().Endpoints[model.UpstreamKey("shop.web.80")].All()).To(BeEmpty())
 	})
 
-	It("are none of an ExternalName Service, to and fro", func() {
+	It("disappear with an ExternalName Service, and come back", func() {
 		c := newCluster(webHost, webService, webSlice)
 		c.step()
 		c.apply(serviceOf("{type: ExternalName, externalName: backend.example, ports: [{port: 80}]}"))
@@ -146,7 +146,7 @@ var _ = Describe("The endpoints of an upstream", func() {
 	})
 })
 
-var _ = DescribeTable("A Service that a route cannot have", func(service, backend, problem string) {
+var _ = DescribeTable("A Service that a route cannot use", func(service, backend, problem string) {
 	documents := []string{hostOf(`  routes:
   - {name: other, conditions: [{prefix: /other}], services: [{name: other, port: 80}]}
   - {name: this, services: [` + backend + `]}`), strings.Replace(webService, "name: web", "name: other", 1)}
@@ -160,23 +160,23 @@ var _ = DescribeTable("A Service that a route cannot have", func(service, backen
 	Entry("does not exist", "", "{name: web, port: 80}", "spec.routes[1].services[0].name RefNotFound: Service shop/web does not exist"),
 	Entry("lacks the port", serviceOf("ports: [{name: http, port: 80}, {port: 81}, {port: 82, protocol: UDP}]"), "{name: web, port: 82}",
 		"spec.routes[1].services[0].port RefNotFound: Service shop/web has no TCP port 82; it has 80 (http), 81"),
-	Entry("lacks the name of the port", serviceOf("{type: ExternalName, externalName: a.example}"), "{name: web, port: http}",
+	Entry("lacks the named port", serviceOf("{type: ExternalName, externalName: a.example}"), "{name: web, port: http}",
 		"spec.routes[1].services[0].port RefNotFound: Service shop/web has no TCP port"),
 	Entry("is in another namespace", "", "{name: web, namespace: team-b, port: 80}",
 		"spec.routes[1].services[0].name RefNotPermitted: Service team-b/web may not be named from namespace shop: a ReferenceGrant in namespace team-b must allow it (from kind GatewayHost of namespace shop, to kind Service)"),
-	Entry("has a name that is no host", serviceOf("{type: ExternalName, externalName: -a-, ports: [{port: 80}]}"), "{name: web, port: 80}",
+	Entry("has a name that is not a valid host", serviceOf("{type: ExternalName, externalName: -a-, ports: [{port: 80}]}"), "{name: web, port: 80}",
 		`spec.routes[1].services[0].name Invalid: "-a-" is not an IPv4 address, an IPv6 address or a DNS name`),
-	Entry("is to be verified without TLS", webService, "{name: web, port: 80, tls: {subjectName: web.example}}",
+	Entry("needs verification without TLS", webService, "{name: web, port: 80, tls: {subjectName: web.example}}",
 		"spec.routes[1].services[0].tls.subjectName Invalid: needs TLS: protocol tls or h2"),
 	Entry("has an authority that does not exist", webService, "{name: web, port: 80, protocol: tls, tls: {caSecret: {name: ca}}}",
 		"spec.routes[1].services[0].tls.caSecret RefNotFound: Secret shop/ca does not exist"),
-	Entry("is to be shown a certificate of others", webService, "{name: web, port: 80, protocol: tls, tls: {clientSecret: {name: pair, namespace: team-b}}}",
+	Entry("needs a client certificate from another namespace", webService, "{name: web, port: 80, protocol: tls, tls: {clientSecret: {name: pair, namespace: team-b}}}",
 		"spec.routes[1].services[0].tls.clientSecret RefNotPermitted: Secret team-b/pair may not be named from namespace shop: a ReferenceGrant in namespace team-b must allow it (from kind GatewayHost of namespace shop, to kind Secret)"),
-	Entry("has a weight of nothing", webService, "{name: web, port: 80, weight: 1000001}", "spec.routes[1].services[0].weight Invalid: 1000001 is not between 0 and 1000000"),
+	Entry("has an invalid weight", webService, "{name: web, port: 80, weight: 1000001}", "spec.routes[1].services[0].weight Invalid: 1000001 is not between 0 and 1000000"),
 )
 
-var _ = Describe("An upstream of its own", func() {
-	It("is made for settings, which the fields of a route's Service are", func() {
+var _ = Describe("A separate upstream", func() {
+	It("is created for the fields of a Service in a route that are settings", func() {
 		c := newCluster(serviceOf("ports: [{name: http, port: 80}]"), hostOf(`
   routes:
   - services:
@@ -205,7 +205,7 @@ var _ = Describe("An upstream of its own", func() {
 		Expect(list[0]).To(Equal(want))
 	})
 
-	It("is shared by those with the same settings, and not by those with others", func() {
+	It("is shared by Services with the same settings, and not with others", func() {
 		c := newCluster(webService, hostOf(`
   routes:
   - {name: a, conditions: [{prefix: /a}], services: [{name: web, port: 80, strategy: random}]}
@@ -216,12 +216,12 @@ var _ = Describe("An upstream of its own", func() {
 			HaveField("Name", "shop.web.80"), HaveField("Strategy", Or(Equal("random"), Equal("maglev"))), HaveField("Strategy", Or(Equal("random"), Equal("maglev")))))
 	})
 
-	It("is verified by the name of the Service, since its endpoints are addresses", func() {
+	It("is verified by the name of the Service, because its endpoints are addresses", func() {
 		step := newCluster(serviceOf("ports: [{port: 443, appProtocol: https}]"), hostOf("  routes: [{services: [{name: web, port: 443}]}]")).step()
 		Expect(upstreamsOf(step)).To(HaveExactElements(And(HaveField("Name", "shop.web.443"), HaveField("ValidationSubjectName", "web.shop.svc"))))
 	})
 
-	It("keeps its name when its weight changes, so that nothing else does", func() {
+	It("keeps its name when its weight changes, so that nothing else changes", func() {
 		route := func(weights ...string) string {
 			return hostOf("  routes: [{name: r, services: [{name: web, port: 80, weight: " + weights[0] + "}, {name: next, port: 80, weight: " + weights[1] + "}]}]")
 		}
@@ -235,7 +235,7 @@ var _ = Describe("An upstream of its own", func() {
 		Expect(step.Endpoints).To(BeEmpty())
 	})
 
-	It("is made for each time that a route names a Service", func() {
+	It("is created for each time that a route names a Service", func() {
 		c := newCluster(webService, hostOf("  routes: [{name: r, services: [{name: web, port: 80}, {name: web, port: 80, weight: 50}, {name: web, port: 80}]}]"))
 		Expect(upstreamsOf(c.step())).To(ConsistOf(HaveField("Weight", 100), HaveField("Weight", 50), HaveField("Weight", 100)))
 	})

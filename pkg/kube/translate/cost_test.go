@@ -43,7 +43,7 @@ func member() (*gatewayv1.GatewayHost, *corev1.Service, *discoveryv1.EndpointSli
 }
 
 var _ = Describe("The work for a change", func() {
-	DescribeTable("is in proportion to the change, however many objects there are:", func(change func(*gatewayv1.GatewayHost, *corev1.Service, *discoveryv1.EndpointSlice, int) metav1.Object) {
+	DescribeTable("is proportional to the change, however many objects there are:", func(change func(*gatewayv1.GatewayHost, *corev1.Service, *discoveryv1.EndpointSlice, int) metav1.Object) {
 		allocations := func(n int) float64 {
 			w, turn := crowd(n), 0
 			host, service, slice := member()
@@ -76,7 +76,7 @@ var _ = Describe("The work for a change", func() {
 		}),
 	)
 
-	It("is done once for objects of which only the status changed", func() {
+	It("is done once for objects whose status alone changed", func() {
 		c := newCluster(webHost, webService)
 		c.step()
 		c.apply(webHost + "\nstatus: {envoys: 3}")
@@ -84,8 +84,8 @@ var _ = Describe("The work for a change", func() {
 	})
 })
 
-var _ = Describe("Objects in their thousands", func() {
-	It("that are broken harm none that is good", func() {
+var _ = Describe("Thousands of objects", func() {
+	It("do not harm valid objects if they are broken", func() {
 		c := newCluster(webService, webSlice, webHost)
 		good := served(c.step())
 		for i := range 1000 {
@@ -104,7 +104,7 @@ var _ = Describe("Objects in their thousands", func() {
 		Expect(good).To(HaveLen(1))
 	})
 
-	It("that are problems of one object are counted", func() {
+	It("with the same problem in one object are counted", func() {
 		routes := "  routes:\n" + strings.Repeat("  - {services: [{name: none, port: 80}]}\n", 1000)
 		list := problems(newCluster(hostOf(routes)).step(), "GatewayHost shop/web")
 		Expect(list).To(HaveLen(21))

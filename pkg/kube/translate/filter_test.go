@@ -31,7 +31,7 @@ const (
 )
 
 var _ = Describe("A RouteFilter", func() {
-	It("becomes a filter, and is attached where GatewayHosts name it", func() {
+	It("becomes a filter, and is attached if GatewayHosts name it", func() {
 		c := newCluster(webService, webSlice, filter("limit", "route_filter_ratelimit", `{ "descriptors": [{"remote_address": "x"}] }`))
 		step := c.step()
 		Expect(step.Ops).To(ContainElement(translate.Op{Key: model.FilterKey("shop.limit"), Object: &model.Filter{
@@ -43,7 +43,7 @@ var _ = Describe("A RouteFilter", func() {
 		find[*model.ServiceFilter](step, model.ServiceFilterKey("shop.web", "shop.limit"))
 		find[*model.RouteFilter](step, model.RouteFilterKey("shop.web", "root", "shop.limit"))
 		Expect(problems(step, "GatewayHost shop/web")).To(BeEmpty())
-		By("it is for the proxies of those that name it")
+		By("it is for the proxies of the hosts that name it")
 		Expect(objectIn(step, "RouteFilter shop/limit").Proxies).To(Equal([]string{"gatehouse"}))
 		c.apply(strings.Replace(hostOf(limited), "spec:", "spec:\n  proxy: edge", 1))
 		Expect(objectIn(c.step(), "RouteFilter shop/limit").Proxies).To(Equal([]string{"edge"}))
@@ -51,7 +51,7 @@ var _ = Describe("A RouteFilter", func() {
 		Expect(objectIn(c.step(), "RouteFilter shop/limit").Proxies).To(BeEmpty())
 	})
 
-	It("closes what names it when it goes, and opens it when it comes back", func() {
+	It("closes what names it when it is deleted, and reopens it when it comes back", func() {
 		c := newCluster(webService, webSlice, filter("limit", "route_filter_ratelimit", `{"descriptors":[{"remote_address":"x"}]}`), hostOf(limited))
 		s := []translate.Step{c.step()}
 		open := []string{"gatehouse shop.example.com / -> shop.web.80", "gatehouse shop.example.com /open -> shop.web.80"}
@@ -64,7 +64,7 @@ var _ = Describe("A RouteFilter", func() {
 		Expect(served(append(s, c.step())...)).To(Equal(open))
 	})
 
-	It("is left alone if only GatewayHosts of other installations name it", func() {
+	It("is ignored if only GatewayHosts of other installations name it", func() {
 		c := newCluster(webService, filter("limit", "route_filter_ratelimit", `{"descriptors":[{"remote_address":"x"}]}`))
 		Expect(objectIn(c.step(), "RouteFilter shop/limit").Ignored).To(BeFalse(), "nobody names it")
 		elsewhere := strings.Replace(hostOf(limited), "spec:", "spec:\n  proxy: elsewhere", 1)
@@ -74,12 +74,12 @@ var _ = Describe("A RouteFilter", func() {
 		Expect(objectIn(c.step(), "RouteFilter shop/limit").Ignored).To(BeFalse())
 	})
 
-	It("of another namespace is another one", func() {
+	It("of another namespace is a different one", func() {
 		step := newCluster(webService, webSlice, strings.Replace(filter("limit", "route_filter_ratelimit", `{"descriptors":[{"remote_address":"x"}]}`), "namespace: shop", "namespace: team-b", 1), hostOf(limited)).step()
 		Expect(problems(step, "GatewayHost shop/web")).To(HaveLen(1))
 	})
 
-	It("cannot be read where nobody may read RouteFilters", func() {
+	It("cannot be read if the ServiceAccount may not read RouteFilters", func() {
 		c := newCluster(webService, webSlice, hostOf(limited))
 		c.SetUnreadable("RouteFilter", "the ServiceAccount may not list routefilters")
 		Expect(problems(c.step(), "GatewayHost shop/web")).To(Equal([]string{
@@ -98,17 +98,17 @@ var _ = DescribeTable("A RouteFilter that cannot be read closes what names it:",
 	}))
 	Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> 503", "gatehouse shop.example.com /open -> shop.web.80"}))
 },
-	Entry("no JSON", "route_filter_ratelimit", "{", "spec.routeFilterConfig.config", "is not JSON: unexpected end of JSON input"),
-	Entry("no object", "route_filter_headers", "[]", "spec.routeFilterConfig.config", "must be a JSON object"),
-	Entry("a field", "route_filter_headers", `{"request":{"set":{"host":"x"}}}`, "spec.routeFilterConfig.config",
+	Entry("not JSON", "route_filter_ratelimit", "{", "spec.routeFilterConfig.config", "is not JSON: unexpected end of JSON input"),
+	Entry("not an object", "route_filter_headers", "[]", "spec.routeFilterConfig.config", "must be a JSON object"),
+	Entry("an invalid field", "route_filter_headers", `{"request":{"set":{"host":"x"}}}`, "spec.routeFilterConfig.config",
 		`request.set.host: "host" cannot be changed; the rewrite of a route changes path and host`),
-	Entry("a type", "http_filter_accesslog", "{}", "spec.type", `"http_filter_accesslog" is not supported yet`),
-	Entry("what a store takes for its own", "route_filter_headers", `{"request":{"set":{"x-a":"sealed\u003av1:x"}}}`, "spec.routeFilterConfig.config",
+	Entry("an unsupported type", "http_filter_accesslog", "{}", "spec.type", `"http_filter_accesslog" is not supported yet`),
+	Entry("text with a reserved prefix", "route_filter_headers", `{"request":{"set":{"x-a":"sealed\u003av1:x"}}}`, "spec.routeFilterConfig.config",
 		"request.set.x-a: is not a secret; write it in plain text"),
 )
 
 var _ = Describe("A login of a host", func() {
-	It("names Secrets of its namespace, under the names of the store", func() {
+	It("names Secrets of its namespace, by their names in the store", func() {
 		c := newCluster(webService, webSlice, hmac, client, login(`{"secret":"client"}`, ""), hostOf(loggedIn))
 		step := c.step()
 		Expect(problems(step, "RouteFilter shop/login")).To(BeEmpty())
@@ -118,14 +118,14 @@ var _ = Describe("A login of a host", func() {
 		Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> shop.web.80 behind a login"}))
 	})
 
-	It("may have its client secret in the clear", func() {
+	It("may have an inline client secret", func() {
 		step := newCluster(webService, webSlice, hmac, login(`"In The Clear"`, ""), hostOf(loggedIn)).step()
 		Expect(string(find[*model.Filter](step, model.FilterKey("shop.login")).Config)).To(ContainSubstring(`"client_secret":{"secret":"shop.login_client-secret"}`))
 		Expect(find[*model.Secret](step, model.SecretKey("shop.login_client-secret")).Value).To(Equal("In The Clear"))
 		Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> shop.web.80 behind a login"}))
 	})
 
-	It("takes a client secret for the name of a Secret where there is one", func() {
+	It("treats a client secret as the name of a Secret if one exists", func() {
 		c := newCluster(webService, webSlice, hmac, login(`"client"`, ""), hostOf(loggedIn))
 		Expect(find[*model.Secret](c.step(), model.SecretKey("shop.login_client-secret")).Value).To(Equal("client"))
 		c.apply(client)
@@ -134,7 +134,7 @@ var _ = Describe("A login of a host", func() {
 		Expect(shown(step)).To(ContainElements("+ /secret/shop.client", "- /secret/shop.login_client-secret"))
 	})
 
-	DescribeTable("never has the Secret of others", func(clientSecret, more string) {
+	DescribeTable("never uses the Secret of another namespace", func(clientSecret, more string) {
 		c := newCluster(webService, webSlice, hmac, login(clientSecret, more), hostOf(loggedIn), strings.Replace(tlsHost("secretName: key"), "shop", "team-b", 2))
 		c.put(secret("team-b/key", "key", "the secret of others"))
 		step := c.step()
@@ -143,10 +143,10 @@ var _ = Describe("A login of a host", func() {
 		Expect(string(f.Config)).NotTo(ContainSubstring(`"team-b.key"`))
 	},
 		Entry("by its name in the store", `"team-b.key"`, ""),
-		Entry("as an object", `{"secret":"team-b.key"}`, ""),
+		Entry("by an object", `{"secret":"team-b.key"}`, ""),
 		Entry("in another letter case", `{"SECRET":"team-b.key"}`, ""),
 		Entry("by another field in another letter case", `"x"`, `,"Cookie_Secret":"team-b.key"`),
-		Entry("in letters that are the same to JSON", `"x"`, `,"cookie_\u017fecret":"team-b.key"`),
+		Entry("by another spelling that JSON treats as equal", `"x"`, `,"cookie_\u017fecret":"team-b.key"`),
 	)
 
 	It("is refused with two client secrets", func() {
@@ -154,7 +154,7 @@ var _ = Describe("A login of a host", func() {
 		Expect(problems(step, "RouteFilter shop/login")).To(Equal([]string{"spec.routeFilterConfig.config Invalid: client_secret is there more than once"}))
 	})
 
-	It("is closed when its Secret goes, and says so on both objects", func() {
+	It("is closed when its Secret is deleted, and both objects report it", func() {
 		c := newCluster(webService, webSlice, hmac, client, login(`{"secret":"client"}`, ""), hostOf(loggedIn))
 		first := c.step()
 		c.remove("Secret shop/hmac")
@@ -174,7 +174,7 @@ var _ = Describe("A login of a host", func() {
 		Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> 503"}))
 	})
 
-	DescribeTable("is at a Service", func(upstream, service string, want *model.Upstream, problem string) {
+	DescribeTable("can use a Service", func(upstream, service string, want *model.Upstream, problem string) {
 		c := newCluster(webService, webSlice, hmac, login(`"x y"`, `,"upstream":"`+upstream+`"`), hostOf(loggedIn), strings.Replace(serviceOf(service), "name: web", "name: idp", 1))
 		step := c.step()
 		if problem != "" {
@@ -190,11 +190,11 @@ var _ = Describe("A login of a host", func() {
 		Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> shop.web.80 behind a login"}))
 	},
 		Entry("with one port", "idp", "ports: [{port: 8443}]", loginUpstream("idp.shop.svc", 8443, "idp.shop.svc"), ""),
-		Entry("with more ports", "idp.8443", "ports: [{port: 8443}, {name: admin, port: 81}]", loginUpstream("idp.shop.svc", 8443, "idp.shop.svc"), ""),
+		Entry("with several ports", "idp.8443", "ports: [{port: 8443}, {name: admin, port: 81}]", loginUpstream("idp.shop.svc", 8443, "idp.shop.svc"), ""),
 		Entry("by the name of its port", "idp.api", "ports: [{name: api, port: 8443}, {name: admin, port: 81}]", loginUpstream("idp.shop.svc", 8443, "idp.shop.svc"), ""),
-		Entry("elsewhere", "idp", "{type: ExternalName, externalName: login.example.com}", loginUpstream("login.example.com", 443, ""), ""),
-		Entry("with ports of which none is named", "idp", "ports: [{port: 443}, {name: admin, port: 81}]", nil, "Invalid: Service shop/idp has more than one port: write upstream as SERVICE.PORT"),
-		Entry("that is not there", "other", "ports: [{port: 443}]", nil, "RefNotFound: Service shop/other does not exist"),
+		Entry("outside the cluster", "idp", "{type: ExternalName, externalName: login.example.com}", loginUpstream("login.example.com", 443, ""), ""),
+		Entry("with several ports, none of which is named", "idp", "ports: [{port: 443}, {name: admin, port: 81}]", nil, "Invalid: Service shop/idp has more than one port: write upstream as SERVICE.PORT"),
+		Entry("that does not exist", "other", "ports: [{port: 443}]", nil, "RefNotFound: Service shop/other does not exist"),
 	)
 })
 

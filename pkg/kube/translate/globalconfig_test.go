@@ -25,7 +25,7 @@ func twoHosts() string {
 }
 
 var _ = Describe("A GlobalConfig", func() {
-	It("becomes a global config that holds for every proxy, with the same ID in every replica", func() {
+	It("becomes a global config that applies to every proxy, with the same ID in every replica", func() {
 		step := newCluster(limits).step()
 		g := find[*model.GlobalConfig](step, model.GlobalConfigKey("shop.limits"))
 		Expect(string(g.Config)).To(Equal(`{"domain":"shop","descriptors":[{"key":"remote_address","rate_limit":{"unit":"second","requests_per_unit":5}}]}`))
@@ -38,7 +38,7 @@ var _ = Describe("A GlobalConfig", func() {
 		}))
 	})
 
-	It("holds for the proxy that it names", func() {
+	It("applies to the proxy that it names", func() {
 		c := newCluster(limits + "\n  proxy: edge")
 		Expect(shown(c.step())).To(ContainElements("+ /globalconfig/shop.limits", "+ /proxy/edge/globalconfig/shop.limits"))
 		c.apply(limits)
@@ -49,7 +49,7 @@ var _ = Describe("A GlobalConfig", func() {
 		Expect(*objectIn(step, "GlobalConfig shop/limits")).To(Equal(translate.Object{Generation: 3, Ignored: true}))
 	})
 
-	It("says what is wrong with it", func() {
+	It("reports what is wrong with it", func() {
 		step := newCluster(strings.Replace(limits, `"shop"`, `""`, 1)).step()
 		Expect(problems(step, "GlobalConfig shop/limits")).To(Equal([]string{"spec.config Invalid: domain: is required"}))
 		Expect(shown(step)).To(Equal([]string{"+ /proxy/edge", "+ /proxy/gatehouse"}))
@@ -57,7 +57,7 @@ var _ = Describe("A GlobalConfig", func() {
 })
 
 var _ = Describe("A login of all hosts", func() {
-	It("is the specification's document as it is", func() {
+	It("is configured by the specification's document, unchanged", func() {
 		c := newCluster(oauth, idpService, oauthSecrets)
 		step := c.step()
 		Expect(problems(step, "GlobalConfig idp/oauth")).To(BeEmpty())
@@ -84,7 +84,7 @@ var _ = Describe("A login of all hosts", func() {
 		Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> shop.web.80"}))
 	})
 
-	It("may be at a Service in the cluster, spoken to as the Service says", func() {
+	It("may use a Service in the cluster, with the Service's protocol", func() {
 		step := newCluster(oauth, oauthSecrets, `
 apiVersion: v1
 kind: Service
@@ -97,7 +97,7 @@ spec: {ports: [{port: 443}]}`, "apiVersion: v1\nkind: Secret\nmetadata: {name: c
 		Expect(step.Endpoints).To(HaveKey(upstream.Key()))
 	})
 
-	DescribeTable("closes every host that it would have protected where it cannot work:", func(change func(string) string, problem string) {
+	DescribeTable("closes every host that it would protect if it cannot work:", func(change func(string) string, problem string) {
 		documents := []string{twoHosts(), webService, webSlice}
 		for _, doc := range []string{oauth, idpService, oauthSecrets} {
 			documents = append(documents, change(doc))
@@ -106,25 +106,25 @@ spec: {ports: [{port: 443}]}`, "apiVersion: v1\nkind: Secret\nmetadata: {name: c
 		Expect(problems(step, "GlobalConfig idp/oauth")).To(Equal([]string{"spec.config " + problem}))
 		Expect(served(step)).To(Equal([]string{"edge shop.example.com / -> 503", "gatehouse shop.example.com / -> 503"}))
 	},
-		Entry("no JSON", replaced(`"client_id"`, `client_id`), "Invalid: is not JSON: invalid character 'c' looking for beginning of object key string"),
-		Entry("a field", replaced(`"/signout"`, `"signout"`), `Invalid: openid_connect.default_signout_path: "signout" must be a path, which starts with "/"`),
+		Entry("not JSON", replaced(`"client_id"`, `client_id`), "Invalid: is not JSON: invalid character 'c' looking for beginning of object key string"),
+		Entry("an invalid field", replaced(`"/signout"`, `"signout"`), `Invalid: openid_connect.default_signout_path: "signout" must be a path, which starts with "/"`),
 		Entry("a Secret that does not exist", replaced("{name: hmac,", "{name: other,"), "RefNotFound: Secret idp/hmac does not exist"),
 		Entry("a Secret with two entries", replaced("{client-secret:", "{other: x, client-secret:"), "Invalid: Secret idp/client must have a single entry, and has 2"),
-		Entry("a Secret without any", replaced(`{client-secret: "its secret\n"}`, "{}"), "Invalid: Secret idp/client must have a single entry, and has 0"),
-		Entry("a Secret of others", replaced(`"client_secret_namespace": "idp"`, `"client_secret_namespace": "shop"`),
+		Entry("an empty Secret", replaced(`{client-secret: "its secret\n"}`, "{}"), "Invalid: Secret idp/client must have a single entry, and has 0"),
+		Entry("a Secret in another namespace", replaced(`"client_secret_namespace": "idp"`, `"client_secret_namespace": "shop"`),
 			"RefNotPermitted: Secret shop/client may not be named from namespace idp: a ReferenceGrant in namespace shop must allow it (from kind GlobalConfig of namespace idp, to kind Secret)"),
-		Entry("a name that no Secret has", replaced(`"hmac_secret": "hmac"`, `"hmac_secret": "my_hmac"`), `RefNotFound: "my_hmac" is not the name of a Secret`),
+		Entry("an invalid Secret name", replaced(`"hmac_secret": "hmac"`, `"hmac_secret": "my_hmac"`), `RefNotFound: "my_hmac" is not the name of a Secret`),
 		Entry("a Service that does not exist", replaced("{name: provider,", "{name: other,"), "RefNotFound: Service idp/provider does not exist"),
-		Entry("a Service of others", replaced(`"namespace": "idp"`, `"namespace": "shop"`),
+		Entry("a Service in another namespace", replaced(`"namespace": "idp"`, `"namespace": "shop"`),
 			"RefNotPermitted: Service shop/provider may not be named from namespace idp: a ReferenceGrant in namespace shop must allow it (from kind GlobalConfig of namespace idp, to kind Service)"),
-		Entry("settings of its Service", replaced("namespace: idp}\nspec:\n  type", "namespace: idp, annotations: {gateway.gatehouse.dev/upstream: '{'}}\nspec:\n  type"),
+		Entry("invalid settings of its Service", replaced("namespace: idp}\nspec:\n  type", "namespace: idp, annotations: {gateway.gatehouse.dev/upstream: '{'}}\nspec:\n  type"),
 			"Invalid: Service idp/provider has an annotation gateway.gatehouse.dev/upstream that cannot be used: unexpected EOF"),
-		Entry("settings of its Service that lend the Secrets of others", replaced("namespace: idp}\nspec:\n  type",
+		Entry("settings of its Service that use Secrets of another namespace", replaced("namespace: idp}\nspec:\n  type",
 			`namespace: idp, annotations: {gateway.gatehouse.dev/upstream: '{"tls":{"clientSecret":{"name":"x","namespace":"shop"}}}'}}`+"\nspec:\n  type"),
 			"Invalid: Service idp/provider has an annotation gateway.gatehouse.dev/upstream that cannot be used: a Secret must be in the namespace of the Service"),
 	)
 
-	It("is that of the oldest GlobalConfig of a proxy; the others report that", func() {
+	It("comes from the oldest GlobalConfig of a proxy; the others report that", func() {
 		second := strings.NewReplacer("name: oauth, namespace: idp", "name: second, namespace: idp", "2026-01-01", "2026-01-02", `"gateway"`, `"second"`).Replace(oauth)
 		c := newCluster(twoHosts(), webService, webSlice, idpService, oauthSecrets, oauth+"\n  proxy: edge", second)
 		step := c.step()
@@ -136,11 +136,11 @@ spec: {ports: [{port: 443}]}`, "apiVersion: v1\nkind: Secret\nmetadata: {name: c
 		Expect(served(step)).To(Equal([]string{
 			"edge shop.example.com / -> shop.web.80 behind a login", "gatehouse shop.example.com / -> shop.web.80 behind a login",
 		}))
-		By("the older one is for all")
+		By("the older one applies to all proxies")
 		c.apply(oauth)
 		step = c.step()
 		Expect(shown(step)).To(Equal([]string{"- /proxy/edge/globalconfig/idp.oauth", "- /proxy/gatehouse/globalconfig/idp.second", "- /globalconfig/idp.second"}))
-		By("the older one goes")
+		By("the older one is deleted")
 		c.remove("GlobalConfig idp/oauth")
 		step = c.step()
 		Expect(problems(step, "GlobalConfig idp/second")).To(BeEmpty())
@@ -162,7 +162,7 @@ var _ = Describe("A host name", func() {
 	)
 	late := strings.NewReplacer("name: web, namespace", "name: late, namespace", "2026-01-01", "2026-01-02", "shop.example.com", "Shop.Example.com", "prefix: /", "prefix: /late").Replace(webHost)
 
-	It("is the oldest GatewayHost's of a proxy; the others say who has it", func() {
+	It("belongs to the oldest GatewayHost of a proxy; the others report which one has it", func() {
 		c := newCluster(late, webService, webSlice)
 		steps := []translate.Step{c.step()}
 		Expect(problems(steps[0], second)).To(BeEmpty())
@@ -185,23 +185,23 @@ var _ = Describe("A host name", func() {
 		Expect(problems(step, second)).To(BeEmpty())
 	})
 
-	It("of two of one age is that of the first by name", func() {
+	It("belongs to the first host by name if two have the same age", func() {
 		step := newCluster(strings.Replace(late, "2026-01-02", "2026-01-01", 1), webHost, webService).step()
 		Expect(problems(step, first)).To(HaveExactElements(HavePrefix("spec.virtualhost.fqdn HostConflict: ")))
 		Expect(problems(step, second)).To(BeEmpty())
 	})
 
-	It("is changed with another host in one step", func(ctx SpecContext) {
+	It("can change together with another host in one step", func(ctx SpecContext) {
 		other := strings.Replace(late, "Shop.Example.com", "late.example.com", 1)
 		c, db := newCluster(webHost, other, webService), database(ctx)
 		applyTo(ctx, db, c.step().Ops)
 		c.apply(strings.Replace(webHost, "shop.example.com", "late.example.com", 1), strings.Replace(late, "Shop.Example.com", "shop.example.com", 1))
 		step := c.step()
-		Expect(step.Objects).To(BeEmpty(), "both have what they ask for")
+		Expect(step.Objects).To(BeEmpty(), "both have what they specify")
 		applyTo(ctx, db, step.Ops)
 	})
 
-	It("that nobody can ask for is left out", func() {
+	It("that no client can request is left out", func() {
 		step := newCluster(strings.Replace(webHost, "shop.example.com", "shop..example.com", 1)).step()
 		Expect(problems(step, first)).To(Equal([]string{`spec.virtualhost.fqdn Invalid: "shop..example.com" is not a host name such as shop.example.com, *.example.com or *`}))
 		Expect(objectIn(step, first).Made).To(BeEmpty())
@@ -209,7 +209,7 @@ var _ = Describe("A host name", func() {
 })
 
 var _ = Describe("Proxies", func() {
-	It("of another installation are left alone, until they are this one's", func() {
+	It("of another installation are ignored, until they belong to this one", func() {
 		c := newCluster(strings.Replace(webHost, "spec:", "spec:\n  proxy: other", 1), webService)
 		step := c.step()
 		Expect(*objectIn(step, "GatewayHost shop/web")).To(Equal(translate.Object{Generation: 1, Ignored: true}))
@@ -218,7 +218,7 @@ var _ = Describe("Proxies", func() {
 		Expect(shown(c.step())).To(ContainElements("- /proxy/gatehouse", "+ /proxy/other", "+ /proxy/other/service/shop.web"))
 	})
 
-	It("are the first one for those that name none", func() {
+	It("default to the first one for hosts that name none", func() {
 		c := newCluster(webHost, webService)
 		c.step()
 		c.SetProxies(proxies("edge", "gatehouse"))
@@ -227,7 +227,7 @@ var _ = Describe("Proxies", func() {
 		Expect(objectIn(step, "GatewayHost shop/web").Proxies).To(Equal([]string{"edge"}))
 	})
 
-	It("have the settings that they are given", func() {
+	It("have the specified settings", func() {
 		c := newCluster(webHost)
 		c.step()
 		list := proxies("gatehouse", "edge")

@@ -75,7 +75,7 @@ var _ = Describe("A GatewayHost", func() {
 		Expect(c.step().IsEmpty()).To(BeTrue())
 	})
 
-	It("goes with everything that it became", func() {
+	It("is removed with everything that it became", func() {
 		c := newCluster(webHost, webService, webSlice)
 		c.step()
 		c.remove("GatewayHost shop/web")
@@ -145,7 +145,7 @@ var _ = DescribeTable("A route becomes", func(lines string, want model.Route) {
 			Headers: []model.ValueMatch{{Name: "x-a", Exact: new("1")}, {Name: "x-b", Prefix: new("p"), Invert: true}, {Name: "x-c"}},
 			Query:   []model.ValueMatch{{Name: "q", Regex: new("[a-z]")}, {Name: "r", Prefix: new("z")}},
 		}}),
-	Entry("everything that happens to its requests", `name: all
+	Entry("everything that a route can do to its requests", `name: all
     conditions: [{prefix: /a}]
     rewrite: {prefix: /b, host: backend}
     timeouts: {request: 1.5s, idle: 1m}
@@ -167,55 +167,55 @@ var _ = DescribeTable("A route becomes", func(lines string, want model.Route) {
 		model.Route{Name: "all", Prefix: "/a", Config: model.RouteConfig{Rewrite: &model.Rewrite{Regex: "^/a/(.*)", Substitution: `/\1`}}}),
 )
 
-var _ = DescribeTable("A route that cannot do what it says is a fixed 503 and leaves the others alone:", func(lines, problem string) {
+var _ = DescribeTable("A route that cannot work as specified is a fixed 503 and leaves the others alone:", func(lines, problem string) {
 	step := newCluster(routeOf(lines), webService, webSlice).step()
 	Expect(problems(step, "GatewayHost shop/web")).To(Equal([]string{problem}))
 	Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> shop.web.80", "gatehouse shop.example.com /a -> 503"}))
 },
-	Entry("a rewrite", `conditions: [{prefix: /a}]
+	Entry("an invalid rewrite", `conditions: [{prefix: /a}]
     rewrite: {regex: "("}`,
 		"spec.routes[1].rewrite.regex Invalid: \"(\" is not a regular expression in RE2 syntax: missing closing ): `(`"),
-	Entry("a timeout", `conditions: [{prefix: /a}]
+	Entry("an invalid timeout", `conditions: [{prefix: /a}]
     timeouts: {request: 25h}`, "spec.routes[1].timeouts.request Invalid: 25h0m0s is not between 0s and 24h"),
-	Entry("a duration", `conditions: [{prefix: /a}]
+	Entry("an invalid duration", `conditions: [{prefix: /a}]
     timeouts: {idle: soon}`, `spec.routes[1].timeouts.idle Invalid: "soon" is not a duration such as 1.5s`),
-	Entry("a wait", `conditions: [{prefix: /a}]
+	Entry("an invalid retry interval", `conditions: [{prefix: /a}]
     retries: {attempts: 1, backoff: 1s, maxBackoff: 10ms}`, "spec.routes[1].retries.maxBackoff Invalid: 10ms is below the backoff of 1s"),
-	Entry("a reason to try again", `conditions: [{prefix: /a}]
+	Entry("an invalid retry condition", `conditions: [{prefix: /a}]
     retries: {attempts: 1, retryOn: [never]}`, `spec.routes[1].retries.retryOn[0] Invalid: "never" is not one of 5xx, gateway-error, reset, reset-before-request, connect-failure, envoy-ratelimited, retriable-4xx, refused-stream, http3-post-connect-failure`),
-	Entry("a tag", `conditions: [{prefix: /a}]
+	Entry("an invalid tag", `conditions: [{prefix: /a}]
     tags: ["a b"]`, `spec.routes[1].tags Invalid: "a b" is not a word of 1 to 63 characters of A-Z a-z 0-9 . _ : / -`),
 	Entry("a RouteFilter that does not exist", `conditions: [{prefix: /a}]
     filters: [{name: limit}]`, "spec.routes[1].filters[0].name RefNotFound: RouteFilter shop/limit does not exist"),
 )
 
-var _ = DescribeTable("A host of which nobody can tell where requests belong is a fixed 503:", func(spec, problem string) {
+var _ = DescribeTable("A host whose requests cannot be routed reliably is a fixed 503:", func(spec, problem string) {
 	step := newCluster(hostOf(spec), webService, webSlice).step()
 	Expect(problems(step, "GatewayHost shop/web")).To(Equal([]string{problem}))
 	Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> 503"}))
 },
-	Entry("an expression", `  routes: [{services: [{name: web, port: 80}]}, {conditions: [{methods: [GET]}, {regex: "/["}]}]`,
+	Entry("an invalid expression", `  routes: [{services: [{name: web, port: 80}]}, {conditions: [{methods: [GET]}, {regex: "/["}]}]`,
 		"spec.routes[1].conditions[1].regex Invalid: \"/[\" is not a regular expression in RE2 syntax: missing closing ]: `[`"),
-	Entry("a path", `  routes: [{conditions: [{prefix: "/a?b"}]}]`,
+	Entry("an invalid path", `  routes: [{conditions: [{prefix: "/a?b"}]}]`,
 		`spec.routes[0].conditions[0].prefix Invalid: "/a?b" must be a path without query (?) and fragment (#)`),
 	Entry("two paths", `  routes: [{conditions: [{prefix: /a}, {exact: /b}]}]`,
 		"spec.routes[0].conditions[1].exact Invalid: all conditions must hold, so only one of them can have a path, and spec.routes[0].conditions[0].prefix has one; write a route for each path"),
 	Entry("methods twice", `  routes: [{conditions: [{methods: [GET]}, {methods: [PUT]}]}]`,
 		"spec.routes[0].conditions[1].methods Invalid: all conditions must hold, so only one of them can have methods, and spec.routes[0].conditions[0].methods has some; list all methods there"),
-	Entry("a method", `  routes: [{conditions: [{methods: ["GET IT"]}]}]`, `spec.routes[0].conditions[0].methods[0] Invalid: "GET IT" is not an HTTP token`),
-	Entry("a header", `  routes: [{conditions: [{headers: [{name: a}]}, {headers: [{name: b}, {name: c, exact: x, prefix: y}]}]}]`,
+	Entry("an invalid method", `  routes: [{conditions: [{methods: ["GET IT"]}]}]`, `spec.routes[0].conditions[0].methods[0] Invalid: "GET IT" is not an HTTP token`),
+	Entry("an invalid header", `  routes: [{conditions: [{headers: [{name: a}]}, {headers: [{name: b}, {name: c, exact: x, prefix: y}]}]}]`,
 		"spec.routes[0].conditions[1].headers[1] Invalid: takes only one of exact, prefix and regex"),
-	Entry("a parameter", `  routes: [{conditions: [{query: [{name: a, regex: "("}]}]}]`,
+	Entry("an invalid parameter", `  routes: [{conditions: [{query: [{name: a, regex: "("}]}]}]`,
 		"spec.routes[0].conditions[0].query[0].regex Invalid: \"(\" is not a regular expression in RE2 syntax: missing closing ): `(`"),
-	Entry("a name twice", `  routes: [{name: a, conditions: [{prefix: /a}]}, {name: a}]`, `spec.routes[1].name Invalid: "a" is the name of another route of the host, too`),
+	Entry("a route name twice", `  routes: [{name: a, conditions: [{prefix: /a}]}, {name: a}]`, `spec.routes[1].name Invalid: "a" is the name of another route of the host, too`),
 	Entry("a RouteFilter that does not exist", `  filters: [{name: login}]
   routes: [{services: [{name: web, port: 80}]}]`, "spec.filters[0].name RefNotFound: RouteFilter shop/login does not exist"),
-	Entry("HTTPS that is none", `  routes: [{services: [{name: web, port: 80}]}]
+	Entry("invalid HTTPS settings", `  routes: [{services: [{name: web, port: 80}]}]
   virtualhost: {fqdn: shop.example.com, tls: {https: never}}`, `spec.virtualhost.tls.https Invalid: "never" is not one of both, redirect, only`),
 )
 
 var _ = Describe("Routes without a name", func() {
-	It("have one of their conditions, which stays when others come and go", func() {
+	It("are named after their conditions, and keep the name when other routes come and go", func() {
 		names := func(step translate.Step) (list []string) {
 			for _, made := range objectIn(step, "GatewayHost shop/web").Made {
 				if made.Key.Kind == model.KindRoute {

@@ -269,7 +269,7 @@ func (s state) add(step translate.Step) {
 }
 
 var _ = Describe("A sequence of changes", func() {
-	It("ends where a translation of the last objects begins, and a store accepts each step", func(ctx SpecContext) {
+	It("ends with the same result as a translation of the final objects, and a store accepts each step", func(ctx SpecContext) {
 		for seed := range uint64(25) {
 			u := &universe{Rand: rand.New(rand.NewPCG(seed, 1))}
 			c, s, db := newCluster(), newState(), database(ctx)

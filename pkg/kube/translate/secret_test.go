@@ -35,7 +35,7 @@ func grant(from, to string) string {
 }
 
 var _ = Describe("The certificate of a host", func() {
-	It("is that of its Secrets, with what it means for requests", func() {
+	It("comes from its Secrets, with their effect on requests", func() {
 		c := newCluster(webService, tlsHost("secretName: pair, additionalSecrets: [{name: more}], https: redirect, hstsSeconds: 60, clientCASecret: {name: ca}"))
 		c.put(secret("shop/pair", "tls.crt", pems.cert, "tls.key", pems.key, "ca.crt", pems.authority))
 		c.put(secret("shop/more", "tls.crt", pems.cert, "tls.key", pems.key))
@@ -51,7 +51,7 @@ var _ = Describe("The certificate of a host", func() {
 		Expect(find[*model.Secret](step, model.SecretKey("shop.ca_ca"))).To(Equal(&model.Secret{Name: "shop.ca_ca", Type: "tls", Cert: pems.authority}))
 	})
 
-	It("is for the host name that its Secret says", func() {
+	It("is for the host name that its Secret specifies", func() {
 		c := newCluster(webService, tlsHost("secretName: pair"))
 		s := secret("shop/pair", "tls.crt", pems.cert, "tls.key", pems.key)
 		s.Annotations = map[string]string{"gateway.gatehouse.dev/sni": "shop.example.com"}
@@ -59,7 +59,7 @@ var _ = Describe("The certificate of a host", func() {
 		Expect(find[*model.Secret](c.step(), model.SecretKey("shop.pair")).SNI).To(Equal("shop.example.com"))
 	})
 
-	It("is read when it is named, again when it changes, and forgotten when nobody names it", func() {
+	It("is read when a host names it, again when it changes, and forgotten when no host names it", func() {
 		c := newCluster(webService)
 		c.put(secret("shop/pair", "tls.crt", pems.cert, "tls.key", pems.key))
 		c.put(secret("shop/other", "value", "x"))
@@ -80,13 +80,13 @@ var _ = Describe("The certificate of a host", func() {
 		c.apply(tlsHost("https: both"))
 		Expect(shown(c.step())).To(Equal([]string{"- /secret/shop.pair"}))
 		Expect(c.UsesSecret(c.read[0])).To(BeFalse())
-		By("somebody names it again")
+		By("a host names it again")
 		c.apply(tlsHost("secretName: pair"))
 		c.step()
 		Expect(c.read).To(HaveLen(2))
 	})
 
-	It("stays as it was while its Secret cannot be read", func() {
+	It("remains as it was while its Secret cannot be read", func() {
 		c := newCluster(webService, tlsHost("secretName: pair"))
 		c.put(secret("shop/pair", "tls.crt", pems.cert, "tls.key", pems.key))
 		c.step()
@@ -94,7 +94,7 @@ var _ = Describe("The certificate of a host", func() {
 		Expect(c.step().IsEmpty()).To(BeTrue())
 	})
 
-	It("is missing while its Secret was never read", func() {
+	It("is missing if its Secret was never read", func() {
 		c := newCluster(webService, webSlice, tlsHost("secretName: pair"))
 		refs := c.Settle()
 		Expect(refs).To(HaveLen(1))
@@ -107,7 +107,7 @@ var _ = Describe("The certificate of a host", func() {
 	})
 })
 
-var _ = DescribeTable("A certificate that cannot be had leaves plain HTTP as the host says:", func(https string, want ...string) {
+var _ = DescribeTable("Without a usable certificate, plain HTTP remains as the host specifies:", func(https string, want ...string) {
 	step := newCluster(webService, webSlice, tlsHost("secretName: none, https: "+https)).step()
 	Expect(problems(step, "GatewayHost shop/web")).To(Equal([]string{"spec.virtualhost.tls.secretName RefNotFound: Secret shop/none does not exist"}))
 	Expect(served(step)).To(Equal(want))
@@ -118,22 +118,22 @@ var _ = DescribeTable("A certificate that cannot be had leaves plain HTTP as the
 		"gatehouse shop.example.com / -> redirect", "gatehouse shop.example.com / -> shop.web.80"),
 )
 
-var _ = DescribeTable("A Secret is not used for a certificate", func(entries func() []string, problem string) {
+var _ = DescribeTable("A Secret cannot be used for a certificate", func(entries func() []string, problem string) {
 	c := newCluster(webService, tlsHost("secretName: pair"))
 	c.put(secret("shop/pair", entries()...))
 	Expect(problems(c.step(), "GatewayHost shop/web")).To(Equal([]string{"spec.virtualhost.tls.secretName Invalid: Secret shop/pair " + problem}))
 },
 	Entry("without a key", func() []string { return []string{"tls.crt", pems.cert} }, "has no certificate with its key: it needs the entries tls.crt and tls.key"),
-	Entry("without anything", func() []string { return nil }, "has no certificate with its key: it needs the entries tls.crt and tls.key"),
+	Entry("if it is empty", func() []string { return nil }, "has no certificate with its key: it needs the entries tls.crt and tls.key"),
 	Entry("with a damaged certificate", func() []string { return []string{"tls.crt", pems.cert[:100], "tls.key", pems.key} },
 		"has an entry tls.crt that has a damaged PEM block, number 1 of 1: it is cut off, or is not base64"),
-	Entry("with a text in place of the key", func() []string { return []string{"tls.crt", pems.cert, "tls.key", "key"} },
+	Entry("with text instead of the key", func() []string { return []string{"tls.crt", pems.cert, "tls.key", "key"} },
 		"has an entry tls.key that contains no PEM key (-----BEGIN PRIVATE KEY-----)"),
-	Entry("with what a store takes for its own", func() []string { return []string{"value", "sealed:v1:AAAA"} },
+	Entry("with text that has a reserved prefix", func() []string { return []string{"value", "sealed:v1:AAAA"} },
 		"has a value that was sealed with another key or for another object"),
 )
 
-var _ = DescribeTable("Authorities of clients that cannot be had close the host:", func(ref string, entries func() []string, problem string) {
+var _ = DescribeTable("Without usable client certificate authorities, the host is closed:", func(ref string, entries func() []string, problem string) {
 	c := newCluster(webService, webSlice, tlsHost("secretName: pair, clientCASecret: "+ref))
 	c.put(secret("shop/pair", "tls.crt", pems.cert, "tls.key", pems.key))
 	if entries != nil {
@@ -145,11 +145,11 @@ var _ = DescribeTable("Authorities of clients that cannot be had close the host:
 	Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> 503"}))
 	Expect(c.read).NotTo(ContainElement(HaveField("Namespace", "team-b")))
 },
-	Entry("a Secret that is not there", "{name: ca}", nil, "RefNotFound: Secret shop/ca does not exist"),
-	Entry("one of others", "{name: ca, namespace: team-b}", nil,
+	Entry("a missing Secret", "{name: ca}", nil, "RefNotFound: Secret shop/ca does not exist"),
+	Entry("a Secret of another namespace", "{name: ca, namespace: team-b}", nil,
 		"RefNotPermitted: Secret team-b/ca may not be named from namespace shop: a ReferenceGrant in namespace team-b must allow it (from kind GatewayHost of namespace shop, to kind Secret)"),
-	Entry("one without authorities", "{name: ca}", func() []string { return []string{"a", "b", "c", "d"} }, "Invalid: Secret shop/ca has no certificate authorities: it needs the entry ca.crt"),
-	Entry("one with the certificate of a host", "{name: ca}", func() []string { return []string{"ca.crt", pems.cert} },
+	Entry("a Secret without authorities", "{name: ca}", func() []string { return []string{"a", "b", "c", "d"} }, "Invalid: Secret shop/ca has no certificate authorities: it needs the entry ca.crt"),
+	Entry("a Secret with a host's certificate", "{name: ca}", func() []string { return []string{"ca.crt", pems.cert} },
 		"Invalid: Secret shop/ca has no certificates of authorities: number 1 () may not sign others (basicConstraints CA:TRUE)"),
 )
 
@@ -157,7 +157,7 @@ var _ = Describe("A ReferenceGrant", func() {
 	const named = "spec.virtualhost.tls.secretName"
 	hostWith := tlsHost("secretName: pair, secretNamespace: team-b")
 
-	DescribeTable("lets a namespace name what is in another", func(from, to string, allowed bool) {
+	DescribeTable("lets a namespace use objects of another one", func(from, to string, allowed bool) {
 		c := newCluster(webService, hostWith, grant(from, to))
 		c.put(secret("team-b/pair", "tls.crt", pems.cert, "tls.key", pems.key))
 		step := c.step()
@@ -173,10 +173,10 @@ var _ = Describe("A ReferenceGrant", func() {
 		Entry("one Secret", "GatewayHost", "{kind: Service}, {kind: Secret, name: pair}", true),
 		Entry("another Secret", "GatewayHost", "{kind: Secret, name: other}", false),
 		Entry("Services", "GatewayHost", "{kind: Service, name: pair}", false),
-		Entry("to another kind", "GlobalConfig", "{kind: Secret}", false),
+		Entry("another kind", "GlobalConfig", "{kind: Secret}", false),
 	)
 
-	It("lets nobody in while ReferenceGrants cannot be read", func() {
+	It("allows nothing while ReferenceGrants cannot be read", func() {
 		c := newCluster(webService, hostWith)
 		c.SetUnreadable("ReferenceGrant", "the service account may not list referencegrants")
 		Expect(problems(c.step(), "GatewayHost shop/web")).To(Equal([]string{
@@ -184,7 +184,7 @@ var _ = Describe("A ReferenceGrant", func() {
 		}))
 	})
 
-	It("is for its own namespace and for those that it names, and works as long as it is there", func() {
+	It("is for its own namespace and for those that it names, and works as long as it exists", func() {
 		for _, text := range []string{
 			strings.Replace(grant("GatewayHost", "{kind: Secret}"), "namespace: shop", "namespace: shop-2", 1),
 			strings.Replace(grant("GatewayHost", "{kind: Secret}"), "namespace: team-b", "namespace: shop", 1),
@@ -205,7 +205,7 @@ var _ = Describe("A ReferenceGrant", func() {
 })
 
 var _ = Describe("A name", func() {
-	It("is cut where it would be too long, and stays the only one of its kind", func() {
+	It("is shortened if it would be too long, and remains unique", func() {
 		long := strings.Repeat("a", 248)
 		for i, name := range []string{long, long + "a", long + "b"} {
 			c := newCluster(strings.Replace(webHost, "name: web, namespace", "name: "+name+", namespace", 1))

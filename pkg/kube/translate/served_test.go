@@ -78,8 +78,8 @@ func servedLine(host *routev3.VirtualHost, r *routev3.Route) string {
 	return strings.TrimSpace(line)
 }
 
-var _ = Describe("What is served", func() {
-	It("is a host's routes, behind the login of its proxy", func() {
+var _ = Describe("The served configuration", func() {
+	It("contains a host's routes, behind the login of its proxy", func() {
 		c := newCluster(webHost, webService, webSlice)
 		first := c.step()
 		Expect(served(first)).To(Equal([]string{"gatehouse shop.example.com / -> shop.web.80"}))

@@ -183,7 +183,7 @@ func objectIn(step translate.Step, name string) *translate.Object {
 func find[T model.Object](step translate.Step, key model.Key) T {
 	GinkgoHelper()
 	at := slices.IndexFunc(step.Ops, func(op translate.Op) bool { return op.Key == key && op.Object != nil })
-	Expect(at).NotTo(BeNumerically("<", 0), "%s is not there", key.Path())
+	Expect(at).NotTo(BeNumerically("<", 0), "%s does not exist", key.Path())
 	return step.Ops[at].Object.(T)
 }
 

@@ -38,7 +38,7 @@ func storm(clients, perClient int, call func(client int) bool) int64 {
 	return passed.Load()
 }
 
-var _ = Describe("Many at once", func() {
+var _ = Describe("Many clients at the same time", func() {
 	DescribeTable("exactly 5 pass in a window", func(clients int) {
 		c := newClock()
 		e := loaded(c, domainOf("1/edge", perUnit("remote_address", "", "second", 5)))
@@ -95,7 +95,7 @@ var _ = Describe("Many at once", func() {
 })
 
 var _ = Describe("A new configuration", func() {
-	It("keeps the counters and statistics of what stays", func() {
+	It("keeps the counters and statistics of what remains", func() {
 		e := loaded(newClock(), domainOf("1/edge", perUnit("k", "", "hour", 3), perUnit("gone", "", "hour", 1)))
 		r := ask("1/edge", entry("k", "v"))
 		Expect(passes(e, 2, r)).To(Equal("11"))
@@ -110,7 +110,7 @@ var _ = Describe("A new configuration", func() {
 		Expect(passes(e, 2, r)).To(Equal("11"))
 	})
 
-	It("holds also where nothing but the number of a limit is another", func() {
+	It("takes effect even if only the number of a limit changes", func() {
 		e := loaded(newClock(), domainOf("1/edge", perUnit("k", "", "hour", 1)))
 		r := ask("1/edge", entry("k", "v"))
 		Expect(passes(e, 2, r)).To(Equal("10"))
@@ -118,7 +118,7 @@ var _ = Describe("A new configuration", func() {
 		Expect(passes(e, 2, r)).To(Equal("10"))
 	})
 
-	It("is seen as a whole", func() {
+	It("is visible as a whole", func() {
 		e := loaded(newClock())
 		pair := func(n uint32) []*rlsconf.RateLimitConfig {
 			return []*rlsconf.RateLimitConfig{domainOf("1/edge", perUnit("a", "", "hour", n), perUnit("b", "", "hour", n))}
@@ -139,7 +139,7 @@ var _ = Describe("A new configuration", func() {
 		Expect(stats[1].Hits).To(BeEquivalentTo(3000))
 	})
 
-	It("changes nothing when it is refused", func() {
+	It("changes nothing if it is refused", func() {
 		e := loaded(newClock(), domainOf("1/edge", perUnit("k", "", "hour", 2)))
 		Expect(passes(e, 1, ask("1/edge", entry("k", "v")))).To(Equal("1"))
 		Expect(e.Load([]*rlsconf.RateLimitConfig{domainOf("1/edge", perUnit("k", "", "hour", 9)), domainOf("2/edge", perUnit("", "", "hour", 1))})).
@@ -147,7 +147,7 @@ var _ = Describe("A new configuration", func() {
 		Expect(passes(e, 2, ask("1/edge", entry("k", "v")))).To(Equal("10"))
 	})
 
-	DescribeTable("is refused in the words of the stock service", func(want string, configs ...*rlsconf.RateLimitConfig) {
+	DescribeTable("is refused with the same message as in the stock service", func(want string, configs ...*rlsconf.RateLimitConfig) {
 		Expect(embedded.New(embedded.Options{}).Load(configs)).To(MatchError("loading rate limits: " + want))
 	},
 		Entry(nil, "d: duplicate domain 'd' in config file", domainOf("d"), domainOf("d")),
@@ -167,7 +167,7 @@ var _ = Describe("A new configuration", func() {
 		}))),
 	)
 
-	It("of one domain does not make another forget, nor an equal one start anew", func() {
+	It("of one domain does not reset another one, and an equal configuration resets nothing", func() {
 		e := loaded(newClock(), domainOf("1/edge", perUnit("k", "", "hour", 9)), domainOf("2/edge", perUnit("k", "", "hour", 9)))
 		for _, domain := range []string{"1/edge", "2/edge"} {
 			answer(e, ask(domain, entry("k", "v")))

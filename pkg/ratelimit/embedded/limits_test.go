@@ -18,11 +18,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
 )
 
-var _ = Describe("What a limit lets through", func() {
+var _ = Describe("A limit", func() {
 	var c *clock
 	BeforeEach(func() { c = newClock() })
 
-	DescribeTable("as many as it says in each window of its unit", func(unit string, length time.Duration) {
+	DescribeTable("allows its number in each window of its unit", func(unit string, length time.Duration) {
 		// A window starts when Unix time is a multiple of its length.
 		c.advance(length - time.Unix(noon, 0).Sub(time.Unix(0, 0))%length)
 		e := loaded(c, domainOf("1/edge", perUnit("remote_address", "", unit, 5)))
@@ -42,7 +42,7 @@ var _ = Describe("What a limit lets through", func() {
 		Entry("year", "year", 365*24*time.Hour),
 	)
 
-	DescribeTable("the rule that fits best, each value by itself", func(want string, keysAndValues ...string) {
+	DescribeTable("comes from the best rule, and counts each value separately", func(want string, keysAndValues ...string) {
 		e := loaded(c, domainOf("1/edge",
 			perUnit("path", "", "hour", 1),
 			perUnit("path", "/api/*", "hour", 2),
@@ -57,20 +57,20 @@ var _ = Describe("What a limit lets through", func() {
 		))
 		Expect(passes(e, 5, ask("1/edge", entry(keysAndValues...)))).To(Equal(want))
 	},
-		Entry("bare key", "10000", "path", "/x"),
-		Entry("wildcard", "11000", "path", "/api/b"),
+		Entry("a bare key", "10000", "path", "/x"),
+		Entry("a wildcard", "11000", "path", "/api/b"),
 		Entry("the first of two wildcards", "11000", "path", "/api/ab"),
-		Entry("exact value over wildcard", "11110", "path", "/api/a"),
-		Entry("nested, bare key", "10000", "tenant", "t1", "path", "/x"),
-		Entry("nested, exact value", "11000", "tenant", "t1", "path", "/free"),
-		Entry("nested without a rate", "11111", "tenant", "gold", "path", "/free"),
-		Entry("less deep than the rule", "11111", "tenant", "t1"),
-		Entry("deeper than the rule", "11111", "path", "/x", "tenant", "t1"),
+		Entry("an exact value over a wildcard", "11110", "path", "/api/a"),
+		Entry("a nested bare key", "10000", "tenant", "t1", "path", "/x"),
+		Entry("a nested exact value", "11000", "tenant", "t1", "path", "/free"),
+		Entry("a nested rule without a rate", "11111", "tenant", "gold", "path", "/free"),
+		Entry("a shorter descriptor than the rule", "11111", "tenant", "t1"),
+		Entry("a longer descriptor than the rule", "11111", "path", "/x", "tenant", "t1"),
 		Entry("no rule", "11111", "method", "GET"),
 		Entry("a rate of zero", "00000", "closed", "x"),
 	)
 
-	It("counts values apart, whatever characters are in them", func() {
+	It("counts values separately, whatever characters they contain", func() {
 		k := perUnit("k", "", "hour", 1)
 		k.Descriptors = []*rlsconf.RateLimitDescriptor{perUnit("k", "", "hour", 1)}
 		e := loaded(c,
@@ -89,7 +89,7 @@ var _ = Describe("What a limit lets through", func() {
 		}
 	})
 
-	It("counts each unit by itself, also when a limit changes and changes back", func() {
+	It("counts each unit separately, even if a limit changes and changes back", func() {
 		e := loaded(c, domainOf("1/p", perUnit("k", "", "hour", 1)))
 		Expect(passes(e, 2, ask("1/p", entry("k", "v")))).To(Equal("10"))
 		Expect(e.Load([]*rlsconf.RateLimitConfig{domainOf("1/p", perUnit("k", "", "minute", 1))})).To(Succeed())
@@ -98,7 +98,7 @@ var _ = Describe("What a limit lets through", func() {
 		Expect(passes(e, 2, ask("1/p", entry("k", "v")))).To(Equal("00"))
 	})
 
-	It("knows no limit for a domain that nobody configures", func() {
+	It("does not exist for an unknown domain", func() {
 		e := loaded(c, domainOf("1/edge", perUnit("k", "", "hour", 0)))
 		response := answer(e, ask("2/edge", entry("k", "v"), entry("k", "v")))
 		Expect(response.GetOverallCode()).To(Equal(rlsv3.RateLimitResponse_OK))
@@ -106,7 +106,7 @@ var _ = Describe("What a limit lets through", func() {
 		Expect(response.GetStatuses()[1].GetCode()).To(Equal(rlsv3.RateLimitResponse_OK))
 	})
 
-	It("lets everything through that is unlimited, and says so", func() {
+	It("allows everything if it is unlimited, and says so", func() {
 		open := level("remote_address", "10.0.0.1")
 		open.RateLimit = &rlsconf.RateLimitPolicy{Unlimited: true}
 		e := loaded(c, domainOf("1/edge", open, perUnit("remote_address", "", "hour", 1)))
@@ -116,7 +116,7 @@ var _ = Describe("What a limit lets through", func() {
 		Expect(passes(e, 3, ask("1/edge", entry("remote_address", "10.0.0.2")))).To(Equal("100"))
 	})
 
-	It("lets through in shadow mode what it counts as over", func() {
+	It("allows in shadow mode what it counts as over the limit", func() {
 		shadow := perUnit("k", "", "hour", 2)
 		shadow.ShadowMode = true
 		e := loaded(c, domainOf("1/edge", shadow))
@@ -146,7 +146,7 @@ var _ = Describe("What a limit lets through", func() {
 		Expect(none.GetCurrentLimit()).To(BeNil())
 	})
 
-	It("adds as many hits as the request, or one of its descriptors, says", func() {
+	It("adds as many hits as the request, or one of its descriptors, specifies", func() {
 		e := loaded(c, domainOf("1/edge", perUnit("k", "", "hour", 10)))
 		remaining := func(perRequest uint32, perDescriptor *wrapperspb.UInt64Value) (uint32, rlsv3.RateLimitResponse_Code) {
 			r := ask("1/edge", &commonv3.RateLimitDescriptor{Entries: entry("k", "v").GetEntries(), HitsAddend: perDescriptor})
@@ -175,7 +175,7 @@ var _ = Describe("What a limit lets through", func() {
 		}
 	})
 
-	It("leaves out a limit that another replaces", func() {
+	It("is left out if another replaces it", func() {
 		general, special := perUnit("ip", "", "hour", 1), perUnit("key", "", "hour", 3)
 		general.RateLimit.Name = "general"
 		special.RateLimit.Replaces = []*rlsconf.RateLimitReplace{{Name: "general"}}
@@ -184,7 +184,7 @@ var _ = Describe("What a limit lets through", func() {
 		Expect(passes(e, 2, ask("1/edge", entry("ip", "x")))).To(Equal("10"))
 	})
 
-	It("takes a limit that a request brings, in the units there are", func() {
+	It("may be part of a request, in any existing unit", func() {
 		e := loaded(c, domainOf("1/edge", perUnit("k", "", "hour", 1)))
 		own := func(unit typev3.RateLimitUnit) *rlsv3.RateLimitRequest {
 			d := entry("k", "v")
@@ -201,7 +201,7 @@ var _ = Describe("What a limit lets through", func() {
 		Expect(e.Stats()[1].Hits).To(BeEquivalentTo(1), "a refused request counts nothing")
 	})
 
-	It("refuses what it cannot answer, and survives it", func() {
+	It("refuses what it cannot answer, and still works afterwards", func() {
 		empty := embedded.New(embedded.Options{})
 		_, err := empty.ShouldRateLimit(context.Background(), ask("1/edge", entry("k", "v")))
 		Expect(status.Code(err)).To(Equal(codes.Unavailable))

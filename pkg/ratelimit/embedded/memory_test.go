@@ -24,7 +24,7 @@ func heap() uint64 {
 func address(i int) string { return "2001:db8::" + strconv.FormatInt(int64(i), 16) }
 
 var _ = Describe("Memory", func() {
-	It("of a million addresses is what doc.go says, and more take no more", func() {
+	It("for a million addresses is what doc.go states, and more addresses need no more", func() {
 		before := heap()
 		e := loaded(newClock(), domainOf("1/edge", perUnit("remote_address", "", "hour", 1)))
 		// The statistics and what lookups leave behind.
@@ -46,7 +46,7 @@ var _ = Describe("Memory", func() {
 		Expect(e.Stats()).To(HaveLen(1))
 	})
 
-	It("loses first what ends first", func() {
+	It("loses first what expires first", func() {
 		c := newClock()
 		e := embedded.New(embedded.Options{Now: c.now, MaxCounters: 10})
 		Expect(e.Load([]*rlsconf.RateLimitConfig{domainOf("1/edge", perUnit("day", "", "day", 1), perUnit("minute", "", "minute", 1))})).To(Succeed())
@@ -64,7 +64,7 @@ var _ = Describe("Memory", func() {
 		Expect(passes(e, 1, ask("1/edge", entry("minute", "0")))).To(Equal("1"))
 	})
 
-	It("of what has ended is used again", func() {
+	It("of expired counters is reused", func() {
 		c := newClock()
 		e := loaded(c, domainOf("1/edge", perUnit("remote_address", "", "second", 1)))
 		for i := range 50 {
@@ -87,8 +87,8 @@ var _ = Describe("Memory", func() {
 	})
 })
 
-var _ = Describe("Who is limited most", func() {
-	It("is told for the last five minutes", func() {
+var _ = Describe("The list of who is limited most", func() {
+	It("covers the last five minutes", func() {
 		c := newClock()
 		e := loaded(c, domainOf("1/edge", level("tenant", "gold", perUnit("ip", "", "hour", 1)), perUnit("ip", "", "hour", 0)))
 		passes(e, 4, ask("1/edge", entry("tenant", "gold", "ip", "::1")))
@@ -107,7 +107,7 @@ var _ = Describe("Who is limited most", func() {
 		Expect(e.Top(0)).To(BeEmpty())
 	})
 
-	It("is found among many, within the error that is told", func() {
+	It("finds them among many, within the stated error", func() {
 		e := loaded(newClock(), domainOf("1/edge", perUnit("ip", "", "hour", 0)))
 		for i := range 20_000 {
 			passes(e, 1, ask("1/edge", entry("ip", strconv.Itoa(i))))
@@ -128,7 +128,7 @@ var _ = Describe("Who is limited most", func() {
 		Expect(sum).To(BeEquivalentTo(20_600), "no hit is left out")
 	})
 
-	It("is told in few bytes", func() {
+	It("needs few bytes", func() {
 		e := loaded(newClock(), domainOf("1/edge", perUnit("header", "", "hour", 0)))
 		long := strings.Repeat("ä", 10_000)
 		passes(e, 1, ask("1/edge", entry("header", long)))

@@ -11,15 +11,15 @@ import (
 )
 
 var _ = Describe("The name of a domain on the wire", func() {
-	DescribeTable("is written and read back", func(id int64, name, wire, back string) {
+	DescribeTable("is encoded and decoded", func(id int64, name, wire, back string) {
 		Expect(limits.NewDomain(id, name, nil).Wire()).To(Equal(wire))
 		gotID, gotName := limits.ParseWire(wire)
 		Expect(gotID).To(Equal(id))
 		Expect(gotName).To(Equal(back))
 	},
-		Entry("an id of one digit", int64(1), "edge", "1/edge", "edge"),
+		Entry("a one-digit id", int64(1), "edge", "1/edge", "edge"),
 		Entry("the largest digit", int64(35), "edge", "z/edge", "edge"),
-		Entry("an id of two digits", int64(36), "edge", "10/edge", "edge"),
+		Entry("a two-digit id", int64(36), "edge", "10/edge", "edge"),
 		Entry("the largest id", int64(math.MaxInt64), "edge", "1y2p0ij32e8e7/edge", "edge"),
 		Entry("a name with a slash", int64(2), "a/b", "2/a/b", "a/b"),
 		Entry("a name with an underscore", int64(2), "a_b", "2/a_b", "a_b"),
@@ -30,7 +30,7 @@ var _ = Describe("The name of a domain on the wire", func() {
 		Expect(limits.StatedDomain(nil).Wire()).To(Equal("0/stated-by-filters"))
 	})
 
-	It("has no id where nobody wrote it", func() {
+	It("has no id if Gatehouse did not create it", func() {
 		for _, wire := range []string{"", "edge", "?/edge", "99999999999999999999/edge"} {
 			id, _ := limits.ParseWire(wire)
 			Expect(id).To(BeZero(), wire)
@@ -46,7 +46,7 @@ var _ = Describe("The domains of a proxy", func() {
 		}).Parse())
 	}
 
-	It("are the first by name, and the first by name of each that filters name", func() {
+	It("are the first by name, and the first by name of each domain that filters name", func() {
 		got := limits.OfProxy(tree, []string{"edge", "shop", "absent"})
 		Expect(got.Default.Wire()).To(Equal("1/edge"))
 		Expect(got.Named).To(HaveLen(2))
@@ -54,7 +54,7 @@ var _ = Describe("The domains of a proxy", func() {
 		Expect(got.Named["shop"].Wire()).To(Equal("2/shop"))
 	})
 
-	It("have the one that filters state themselves on every proxy", func() {
+	It("include the one for filters that state their own limit, on every proxy", func() {
 		got := limits.OfProxy(&model.ProxyTree{}, []string{"stated-by-filters"})
 		Expect(got.Default).To(BeNil())
 		Expect(got.Named["stated-by-filters"].Wire()).To(Equal("0/stated-by-filters"))
@@ -64,14 +64,14 @@ var _ = Describe("The domains of a proxy", func() {
 var _ = Describe("The paths of limits", func() {
 	rules := []model.RateLimitRule{rateOf("generic_key=shop>remote_address"), rateOf("path"), {Key: "bare"}}
 
-	It("are those of the rules that have one", func() {
+	It("are those of the rules with a rate", func() {
 		got := limits.ByPath(rules)
 		Expect(got).To(HaveLen(2))
 		Expect(got["generic_key=shop > remote_address"]).To(BeIdenticalTo(rules[0].Descriptors[0].RateLimit))
 		Expect(got["path"]).To(BeIdenticalTo(rules[1].RateLimit))
 	})
 
-	It("are told of those that a filter may meet, each once", func() {
+	It("are known for those that a filter may match, each once", func() {
 		f := filterOf(`{"generic_key":"shop","remote_address":"x"},{"generic_key":"shop","remote_address":"y"},{"path":"x"},{"method":"x"}`)
 		Expect(limits.Met(f, rules)).To(Equal([]string{"generic_key=shop > remote_address", "path"}))
 	})

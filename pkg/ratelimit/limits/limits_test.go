@@ -41,34 +41,34 @@ func domainOf(paths ...string) *limits.Domain {
 }
 
 var _ = Describe("A descriptor", func() {
-	DescribeTable("may meet", func(descriptor string, paths ...string) {
+	DescribeTable("may match", func(descriptor string, paths ...string) {
 		Expect(limits.Unmet(filterOf(descriptor), domainOf(paths...))).To(BeEmpty())
 	},
 		Entry("its key", `{"remote_address":"x"}`, "remote_address"),
 		Entry("an address", `{"remote_address":"x"}`, "remote_address=192.0.2.1"),
-		Entry("addresses that begin so", `{"remote_address":"x"}`, "remote_address=192.0.*"),
+		Entry("addresses with the same beginning", `{"remote_address":"x"}`, "remote_address=192.0.*"),
 		Entry("a network", `{"masked_remote_address":"x"}`, "masked_remote_address=192.0.2.0/24"),
 		Entry("any value of a header", `{"request_headers":"x-key"}`, "x-key=gold"),
 		Entry("its fixed value", `{"generic_key":"a"}`, "generic_key=a"),
-		Entry("its fixed value by a wildcard", `{"generic_key":"abc"}`, "generic_key=a*"),
-		Entry("its fixed value by the key", `{"generic_key":"a"}`, "generic_key=b", "generic_key"),
+		Entry("its fixed value through a wildcard", `{"generic_key":"abc"}`, "generic_key=a*"),
+		Entry("its fixed value through the key", `{"generic_key":"a"}`, "generic_key=b", "generic_key"),
 		Entry("conditions on headers", `{"header_value_match":{"descriptor_value":"v","headers":[{"name":"a"}]}}`, "header_match=v"),
-		Entry("nested parts in their order", `{"generic_key":"a","method":"x"}`, "generic_key=a>method=POST"),
-		Entry("a rule without the part that may be missing", `{"generic_key":"a","request_headers":{"header_name":"k","descriptor_key":"k","skip_if_absent":true}}`, "generic_key=a"),
-		Entry("a rule with the part that may be missing", `{"generic_key":"a","request_headers":{"header_name":"k","descriptor_key":"k","skip_if_absent":true}}`, "generic_key=a>k"),
-		Entry("a key that looks like another's value, once joined", `{"request_headers":"k"}`, "k_a=b"),
-		Entry("a rate of any of the rules of one key", `{"method":"x","path":"x"}`, "method=GET", "method=POST>path"),
+		Entry("nested parts in order", `{"generic_key":"a","method":"x"}`, "generic_key=a>method=POST"),
+		Entry("a rule without the optional part", `{"generic_key":"a","request_headers":{"header_name":"k","descriptor_key":"k","skip_if_absent":true}}`, "generic_key=a"),
+		Entry("a rule with the optional part", `{"generic_key":"a","request_headers":{"header_name":"k","descriptor_key":"k","skip_if_absent":true}}`, "generic_key=a>k"),
+		Entry("a key that, once joined, looks like another's value", `{"request_headers":"k"}`, "k_a=b"),
+		Entry("a rate of any of the rules with the same key", `{"method":"x","path":"x"}`, "method=GET", "method=POST>path"),
 	)
 
-	DescribeTable("meets none", func(descriptor, want string, paths ...string) {
+	DescribeTable("matches no rate", func(descriptor, want string, paths ...string) {
 		Expect(limits.Unmet(filterOf(descriptor), domainOf(paths...))).To(Equal([]string{want}))
 	},
 		Entry("in an empty domain", `{"path":"x"}`, `descriptor path meets no rate of domain "shop", which has none`),
 		Entry("with another value", `{"generic_key":"shp"}`, `descriptor generic_key=shp meets no rate of domain "shop"; the nearest is generic_key=shop, with another value`,
 			"generic_key=api", "generic_key=shop", "generic_kez=shp"),
-		Entry("with a value that no address has", `{"remote_address":"client"}`,
+		Entry("with a value that cannot be an address", `{"remote_address":"client"}`,
 			`descriptor remote_address meets no rate of domain "shop"; the nearest is remote_address=client, with another value`, "remote_address=client"),
-		Entry("with a value that no network has", `{"masked_remote_address":"x"}`,
+		Entry("with a value that cannot be a network", `{"masked_remote_address":"x"}`,
 			`descriptor masked_remote_address meets no rate of domain "shop"; the nearest is masked_remote_address=192.0.2.1, with another value`, "masked_remote_address=192.0.2.1"),
 		Entry("above the rate", `{"generic_key":"a"}`,
 			`descriptor generic_key=a meets no rate of domain "shop"; the nearest is generic_key=a > method, which is deeper: a rate holds at its own depth only`, "generic_key=a>method"),
@@ -78,11 +78,11 @@ var _ = Describe("A descriptor", func() {
 			`descriptor path > method meets no rate of domain "shop"; the nearest is method > path, in another order`, "method>path", "methods"),
 		Entry("with another key", `{"request_headers":"api-key"}`,
 			`descriptor api-key meets no rate of domain "shop"; the nearest is api_key`, "remote_address", "api_key"),
-		Entry("behind the exact value, from which the engine does not go back", `{"generic_key":"a","method":"x"}`,
+		Entry("below an exact value, from which the engine does not backtrack", `{"generic_key":"a","method":"x"}`,
 			`descriptor generic_key=a > method meets no rate of domain "shop"; the nearest is generic_key > method, with another value`, "generic_key=a>path", "generic_key>method"),
 	)
 
-	It("that the engine finds a rate for is never said to meet none", func() {
+	It("with a rate in the engine is never reported as unmatched", func() {
 		rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a seeded test
 		pick := func(list ...string) string { return list[rng.IntN(len(list))] }
 		values := []string{"", "", "a", "b", "a_b", "a*", "*"}
@@ -155,14 +155,14 @@ var _ = Describe("An Advisor", func() {
 		return limits.NewAdvisor().Advise(link, &model.ParsedFilter{Spec: f}, true, places)
 	}
 
-	It("says nothing where the filter limits", func() {
+	It("reports nothing if the filter limits", func() {
 		f := filterOf(`{"path":"x"}`)
 		Expect(advise(f, place("a", "edge"), place("b", "shop"))).To(BeEmpty())
 		f.Domain = "shop"
 		Expect(advise(f, place("a", "edge", "shop"))).To(BeEmpty())
 	})
 
-	It("says on which proxies it does not, and why", func() {
+	It("reports on which proxies it does not, and why", func() {
 		f := filterOf(`{"path":"x"},{"method":"x"}`)
 		f.Domain = "shop"
 		Expect(advise(f,

@@ -93,7 +93,7 @@ var _ = Describe("A Scraper", func() {
 		return engines[0].Err.Error()
 	}
 
-	It("finds the numbers of each limit, those without any too, and of no other domain", func() {
+	It("finds the numbers of each limit, including limits without any, and of no other domain", func() {
 		u := serving(text(metrics))
 		counts, engines := ask(shop(rule("remote_address", ""), rule("never", "seen"), parent("a", rule("b", ""))), u)
 		Expect(counts).To(Equal(scrape.Counts{Limits: []scrape.Limit{
@@ -104,7 +104,7 @@ var _ = Describe("A Scraper", func() {
 		Expect(engines).To(Equal([]scrape.Engine{{URL: u.String(), Address: u.Host}}))
 	})
 
-	It("asks once for several domains", func() {
+	It("scrapes once for several domains", func() {
 		asked := 0
 		u := serving(func(w http.ResponseWriter, r *http.Request) { asked++; text(metrics)(w, r) })
 		other := limits.NewDomain(36, "shop", []model.RateLimitRule{rule("remote_address", "")})
@@ -115,7 +115,7 @@ var _ = Describe("A Scraper", func() {
 		Expect(asked).To(Equal(1))
 	})
 
-	It("says which limits the engine does not tell apart", func() {
+	It("reports which limits the engine does not distinguish", func() {
 		counts, _ := ask(shop(parent("a", rule("b", "", rule("d", ""), rule("c", "x"))), rule("a.b.c", ""), rule("remote_address", "")),
 			serving(text(metrics)))
 		Expect(counts).To(Equal(scrape.Counts{Limits: []scrape.Limit{
@@ -124,7 +124,7 @@ var _ = Describe("A Scraper", func() {
 		}}))
 	})
 
-	It("says which limits the engine mistakes", func() {
+	It("reports which limits the engine confuses", func() {
 		counts, _ := ask(shop(parent("a", parent("b", rule("near_limits", ""), rule("c", ""))), rule("k", "a.b.\n"), rule("over_limit", "")), serving(text(metrics)))
 		Expect(counts).To(Equal(scrape.Counts{
 			Limits: []scrape.Limit{{Paths: []string{"over_limit"}}},
@@ -132,7 +132,7 @@ var _ = Describe("A Scraper", func() {
 		}))
 	})
 
-	It("adds up several engines, each once, and names those that it cannot ask", func() {
+	It("adds up several engines, each once, and names those it cannot reach", func() {
 		one, two, gone := serving(text(metrics)), serving(text(metrics)), httptest.NewServer(nil)
 		gone.Close()
 		dead, err := url.Parse(gone.URL + "/metrics")
@@ -144,16 +144,16 @@ var _ = Describe("A Scraper", func() {
 		Expect(engines).To(HaveLen(3))
 		Expect(engines[0]).To(Equal(scrape.Engine{URL: one.String(), Address: one.Host}))
 		Expect(engines[1].Err).To(MatchError(ContainSubstring("connection refused")))
-		Expect(engines[1].Err.Error()).NotTo(ContainSubstring("http"), "the URL is told beside it")
+		Expect(engines[1].Err.Error()).NotTo(ContainSubstring("http"), "the URL is reported separately")
 		Expect(engines[2]).To(Equal(scrape.Engine{URL: two.String(), Address: two.Host}))
 	})
 
-	It("names a host that there is not", func() {
+	It("names a host that does not exist", func() {
 		u := &url.URL{Scheme: "http", Host: "nobody.invalid:1", Path: "/metrics"}
 		Expect(failure(u)).To(ContainSubstring("nobody.invalid"))
 	})
 
-	It("does not take other answers for those of an engine", func() {
+	It("does not mistake other answers for those of an engine", func() {
 		Expect(failure(serving(text("# TYPE go_goroutines gauge\ngo_goroutines 7\n")))).To(Equal(
 			"these are not the metrics of a rate-limit engine; its setting PROMETHEUS_ADDR says where they are"))
 		Expect(failure(serving(http.NotFound))).To(Equal("it answers 404 Not Found"))
@@ -162,7 +162,7 @@ var _ = Describe("A Scraper", func() {
 		Expect(failure(serving(text("ratelimit_service_" + strings.Repeat("x", 2<<20))))).To(ContainSubstring("token too long"))
 	})
 
-	It("reads no more than fits", func() {
+	It("reads no more than its limit", func() {
 		line := `ratelimit_service_rate_limit_total_hits{domain="1/shop",key1="` + strings.Repeat("x", 1000) + "\"} 1\n"
 		many := strings.NewReader(strings.Repeat(line, 20_000))
 		_, err := scrape.LinesOf(many, []string{"1/"})

@@ -71,7 +71,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		return sqlstore.Restore(ctx, o)
 	}
 
-	It("is what the database held at one moment, while another writes", func(ctx SpecContext) {
+	It("contains the database of one moment, even if another process writes", func(ctx SpecContext) {
 		s := open(ctx)
 		DeferCleanup(s.Close)
 		Expect(addProxy(ctx, s, "first")).To(Succeed())
@@ -111,7 +111,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(namesIn(dir)).To(Equal([]string{"backup0", "backup1", "backup2", "backup3", "backup4", "data", "secret.key"}))
 	})
 
-	It("becomes the database again, and keeps the one before", func(ctx SpecContext) {
+	It("replaces the database, and keeps the old one", func(ctx SpecContext) {
 		s := open(ctx)
 		_, err := s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
 			return errors.Join(w.Insert(&model.Proxy{Name: "old"}), w.Insert(&model.Secret{Name: "token", Type: model.SecretGeneric, Value: "s3cret"}))
@@ -142,7 +142,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(s.Close()).To(Succeed())
 		Expect(namesIn(data)).To(Equal([]string{"gatehouse.db", "gatehouse.db.before-restore-20260102T030405Z", "gatehouse.db.lock"}))
 
-		By("from which it can be taken back")
+		By("the old one can be restored in turn")
 		file = done.Kept
 		_, err = restoreWith(ctx, nil)
 		Expect(err).NotTo(HaveOccurred())
@@ -151,7 +151,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(s.Close()).To(Succeed())
 	})
 
-	It("replaces what kill -9 left, including the log", func(ctx SpecContext) {
+	It("replaces what a kill -9 leaves behind, including the log", func(ctx SpecContext) {
 		s := open(ctx)
 		Expect(addProxy(ctx, s, "old")).To(Succeed())
 		_, err := backUp(ctx)
@@ -179,7 +179,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(s.Close()).To(Succeed())
 	})
 
-	It("replaces a database that is damaged, and keeps the pieces", func(ctx SpecContext) {
+	It("replaces a database that is damaged, and keeps its files", func(ctx SpecContext) {
 		s := open(ctx)
 		Expect(addProxy(ctx, s, "old")).To(Succeed())
 		_, err := backUp(ctx)
@@ -245,7 +245,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(done.Unopened).To(Equal([]string{"/secret/token"}))
 	})
 
-	DescribeTable("is refused with what to do", func(ctx SpecContext, spoil func(file string), want string) {
+	DescribeTable("is refused with advice", func(ctx SpecContext, spoil func(file string), want string) {
 		s := open(ctx)
 		for i := range 50 {
 			Expect(addProxy(ctx, s, fmt.Sprint("p", i))).To(Succeed())
@@ -261,15 +261,15 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(os.ReadFile(filepath.Join(data, "gatehouse.db"))).To(Equal(before))
 		Expect(namesIn(data)).To(Equal([]string{"gatehouse.db"}))
 	},
-		Entry("one of a newer version", func(file string) {
+		Entry("if it is from a newer version", func(file string) {
 			execAll(context.Background(), "sqlite", file, []string{`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, true)`})
 		}, "backup.db has version 9000 of the schema, and this program knows none after "),
-		Entry("one that ends in the middle", func(file string) {
+		Entry("if it is truncated", func(file string) {
 			info, err := os.Stat(file)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(os.Truncate(file, info.Size()/2)).To(Succeed())
 		}, "use another backup"),
-		Entry("one with a page that was written over", func(file string) {
+		Entry("if a page is overwritten", func(file string) {
 			db, err := sql.Open("sqlite", file)
 			Expect(err).NotTo(HaveOccurred())
 			var page int64 // the other checks do not look at this one
@@ -280,20 +280,20 @@ var _ = Describe("A backup of an SQLite database", func() {
 			_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, 64), (page-1)*4096)
 			Expect(errors.Join(err, f.Close())).To(Succeed())
 		}, "backup.db is damaged (use another backup): *** in database main ***"),
-		Entry("a row without what it refers to", func(file string) {
+		Entry("if a row refers to nothing", func(file string) {
 			execAll(context.Background(), "sqlite", file, []string{`INSERT INTO proxy_service (proxy, service, create_ts, update_ts) VALUES ('p1', 'none', '', '')`})
 		}, "backup.db is damaged (use another backup): a row of the table"),
-		Entry("a text", func(file string) {
+		Entry("if it is a text", func(file string) {
 			Expect(os.WriteFile(file, []byte(strings.Repeat("a dump ", 1000)), 0o600)).To(Succeed())
 		}, "backup.db is no database of Gatehouse (name a file that gatehouse backup has written)"),
-		Entry("nothing", func(file string) { Expect(os.Truncate(file, 0)).To(Succeed()) }, "backup.db is no database of Gatehouse"),
-		Entry("a database of another program", func(file string) {
+		Entry("if it is empty", func(file string) { Expect(os.Truncate(file, 0)).To(Succeed()) }, "backup.db is no database of Gatehouse"),
+		Entry("if it is from another program", func(file string) {
 			Expect(os.Remove(file)).To(Succeed())
 			execAll(context.Background(), "sqlite", file, []string{"CREATE TABLE proxy (name TEXT)"})
 		}, "backup.db is no database of Gatehouse"),
 	)
 
-	It("is of an older schema, too, which is migrated before it takes the place", func(ctx SpecContext) {
+	It("may have an older schema, which is migrated before the restore", func(ctx SpecContext) {
 		s := open(ctx)
 		Expect(addProxy(ctx, s, "gw")).To(Succeed())
 		_, err := backUp(ctx)
@@ -308,7 +308,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(s.Close()).To(Succeed())
 	})
 
-	It("leaves nothing when it is interrupted, or finds no room", func(ctx SpecContext) {
+	It("leaves nothing behind if it is interrupted, or if the disk is full", func(ctx SpecContext) {
 		s := open(ctx)
 		DeferCleanup(s.Close)
 		_, err := s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
@@ -330,7 +330,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 			Expect(err).To(MatchError(context.Canceled), at)
 			Expect(namesIn(dir)).To(Equal([]string{"data", "secret.key"}), at)
 		}
-		By("not even after kill -9, when it is made again")
+		By("not even after a kill -9, once a new one is made")
 		left := filepath.Join(dir, ".backup.db.123.partial")
 		Expect(os.WriteFile(left, []byte("a part"), 0o600)).To(Succeed())
 		_, err = backUp(ctx)
@@ -338,7 +338,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(namesIn(dir)).To(Equal([]string{"backup.db", "data", "secret.key"}))
 	})
 
-	It("replaces a file only when it is told to, and the database never", func(ctx SpecContext) {
+	It("replaces a file only on request, and never the database", func(ctx SpecContext) {
 		s := open(ctx)
 		DeferCleanup(s.Close)
 		Expect(addProxy(ctx, s, "gw")).To(Succeed())
@@ -374,7 +374,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(sqlstore.CheckOwner(data, root)).To(MatchError(MatchRegexp(`^the directory %s belongs to the user with the number \d+, who could not use what root restores \(run this as that user: sudo -u '#\d+' gatehouse restore \.\.\.\)$`, data)))
 	})
 
-	It("goes to a stream when it is complete", func(ctx SpecContext) {
+	It("is written to a stream once it is complete", func(ctx SpecContext) {
 		s := open(ctx)
 		Expect(addProxy(ctx, s, "gw")).To(Succeed())
 		var out bytes.Buffer
@@ -391,7 +391,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(namesIn(data)).To(Equal([]string{"gatehouse.db", "gatehouse.db.lock"}))
 	})
 
-	It("needs a database", func(ctx SpecContext) {
+	It("requires a database", func(ctx SpecContext) {
 		_, err := backUp(ctx)
 		Expect(model.IsKind(err, model.NotFound)).To(BeTrue(), "%v", err)
 		execAll(ctx, "sqlite", filepath.Join(data, "gatehouse.db"), []string{"CREATE TABLE proxy (name TEXT)"})

@@ -14,7 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
-var _ = DescribeTable("A transaction may take long as long as it makes progress, and who waits is told what for",
+var _ = DescribeTable("A transaction may take long if it makes progress, and the error names what others wait for",
 	func(ctx SpecContext, newURL func(context.Context) string) {
 		const bound = 300 * time.Millisecond
 		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: newURL(ctx)})

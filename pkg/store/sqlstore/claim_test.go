@@ -22,7 +22,7 @@ var _ = Describe("A claim", func() {
 		url = "sqlite://" + path
 	})
 
-	It("is held by one at a time, who is named, and does not keep others from opening", func(ctx SpecContext) {
+	It("is held by one process at a time, which is named, and does not keep others from opening", func(ctx SpecContext) {
 		Expect(sqlstore.ClaimHolder(url)).To(BeEmpty(), "there is no database")
 		release, err := sqlstore.Claim(ctx, url, "gatehouse serve")
 		Expect(err).NotTo(HaveOccurred())
@@ -41,7 +41,7 @@ var _ = Describe("A claim", func() {
 		Expect(release()).To(Succeed())
 	})
 
-	It("names the machine where that is another, and nobody where the claim is torn", func(ctx SpecContext) {
+	It("names another machine, and no process if the claim is unreadable", func(ctx SpecContext) {
 		release, err := sqlstore.Claim(ctx, url, "gatehouse serve")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(release)
@@ -55,7 +55,7 @@ var _ = Describe("A claim", func() {
 		}
 	})
 
-	It("is readable by its owner only, and says what is in its way", func(ctx SpecContext) {
+	It("is readable by its owner only, and reports what prevents it", func(ctx SpecContext) {
 		Expect(os.Mkdir(path+".lock", 0o700)).To(Succeed())
 		_, err := sqlstore.Claim(ctx, url, "gatehouse serve")
 		Expect(err).To(MatchError(And(HavePrefix("the database "+path+" cannot be locked for this process (the user that runs the program needs to write "+path+".lock"),
@@ -69,7 +69,7 @@ var _ = Describe("A claim", func() {
 		Expect(info.Mode()).To(Equal(os.FileMode(0o600)))
 	})
 
-	It("ends its wait with its context", func(ctx SpecContext) {
+	It("stops waiting with its context", func(ctx SpecContext) {
 		release, err := sqlstore.Claim(ctx, url, "gatehouse serve")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(release)

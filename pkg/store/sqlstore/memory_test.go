@@ -25,7 +25,7 @@ func liveHeap() int {
 	return int(m.HeapAlloc) //nolint:gosec // no heap is so large
 }
 
-var _ = DescribeTable("A rollback has a part of what it changes in memory, whatever it changes",
+var _ = DescribeTable("A rollback keeps only part of its changes in memory, whatever it changes",
 	func(ctx SpecContext, newURL func(context.Context) string) {
 		const routes, size = 4000, 4000
 		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: newURL(ctx)})

@@ -46,8 +46,8 @@ var beforeTrustedHops = []string{
 	`DELETE FROM goose_db_version WHERE version_id >= 5`,
 }
 
-var _ = Describe("A database of a version that knew no trusted hops", func() {
-	DescribeTable("opens, with none, and so does its history", func(ctx SpecContext, driver string, locate func(context.Context) (url, dsn string)) {
+var _ = Describe("A database of a version before trusted hops", func() {
+	DescribeTable("opens with none, and so does its history", func(ctx SpecContext, driver string, locate func(context.Context) (url, dsn string)) {
 		url, dsn := locate(ctx)
 		var log bytes.Buffer
 		logger := slog.New(slog.NewJSONHandler(&log, nil))

@@ -56,7 +56,7 @@ func addProxy(ctx context.Context, s store.Store, name string) error {
 var _ = Describe("Postgres", func() {
 	storetest.Specs(func(ctx context.Context) storetest.Open { return opener(newPostgres(ctx)) })
 
-	It("does not make a database that has to be in use", func(ctx SpecContext) {
+	It("does not create a database that must already be in use", func(ctx SpecContext) {
 		url := newPostgres(ctx)
 		opts := sqlstore.Options{URL: url, InUse: true}
 		for range 2 {
@@ -70,7 +70,7 @@ var _ = Describe("Postgres", func() {
 		Expect(s.Close()).To(Succeed())
 	})
 
-	It("hears of each change of another process at once", func(ctx SpecContext) {
+	It("hears of each change of another process immediately", func(ctx SpecContext) {
 		url := newPostgres(ctx)
 		one, two := openStore(ctx, url), openStore(ctx, url)
 		for i := range 5 {
@@ -80,7 +80,7 @@ var _ = Describe("Postgres", func() {
 		}
 	})
 
-	It("says that the server is away, and works again when it is back", func(ctx SpecContext) {
+	It("reports that the server is away, and works again when it is back", func(ctx SpecContext) {
 		url := newPostgres(ctx)
 		one, two := openStore(ctx, url), openStore(ctx, url)
 		Expect(addProxy(ctx, one, "before")).To(Succeed())
@@ -112,14 +112,14 @@ var _ = Describe("Postgres", func() {
 		Expect(change.Entries).To(HaveLen(2))
 	})
 
-	It("finds connections that broke while nobody used them", func(ctx SpecContext) {
+	It("detects connections that broke while they were idle", func(ctx SpecContext) {
 		s := openStore(ctx, newPostgres(ctx))
 		Expect(addProxy(ctx, s, "before")).To(Succeed())
 		Expect(server.Restart(ctx)).To(Succeed())
 		Expect(addProxy(ctx, s, "after")).To(Succeed())
 	})
 
-	It("leaves everything as it was when the connection breaks in the middle of a rollback", func(ctx SpecContext) {
+	It("leaves everything unchanged if the connection breaks in the middle of a rollback", func(ctx SpecContext) {
 		url := newPostgres(ctx)
 		s := openStore(ctx, url)
 		ports := func() (list []int) {
@@ -164,7 +164,7 @@ var _ = Describe("Postgres", func() {
 		Expect(ports()).To(And(HaveLen(1100), HaveEach(80)))
 	})
 
-	DescribeTable("says in one line why it cannot open", func(ctx SpecContext, url func() string, want string) {
+	DescribeTable("reports in one line why it cannot open", func(ctx SpecContext, url func() string, want string) {
 		_, err := sqlstore.Open(ctx, sqlstore.Options{URL: url()})
 		Expect(err).To(MatchError(HavePrefix(want)))
 		Expect(err.Error()).NotTo(ContainSubstring("\n"))
@@ -172,25 +172,25 @@ var _ = Describe("Postgres", func() {
 	},
 		Entry("a wrong password", func() string { return withPassword("wr0ng-s3cret") },
 			"Postgres at 127.0.0.1:"),
-		Entry("a database that is not there", func() string { return server.URL("none") }, "Postgres at 127.0.0.1:"),
-		Entry("nobody listens", func() string { return fmt.Sprintf("postgres://me:s3cret@127.0.0.1:%d/x", closedPort()) },
+		Entry("a missing database", func() string { return server.URL("none") }, "Postgres at 127.0.0.1:"),
+		Entry("a closed port", func() string { return fmt.Sprintf("postgres://me:s3cret@127.0.0.1:%d/x", closedPort()) },
 			"Postgres at 127.0.0.1:"),
-		Entry("two addresses where nobody listens", func() string { return fmt.Sprintf("postgresql://me:s3cret@localhost:%d/x", closedPort()) },
+		Entry("two addresses with closed ports", func() string { return fmt.Sprintf("postgresql://me:s3cret@localhost:%d/x", closedPort()) },
 			"Postgres at localhost:"),
-		Entry("a host that is not there", func() string { return "postgres://me:s3cret@gatehouse.invalid/x" },
+		Entry("a missing host", func() string { return "postgres://me:s3cret@gatehouse.invalid/x" },
 			"Postgres at gatehouse.invalid:5432 cannot be found"),
 		Entry("a slash in the password", func() string { return "postgres://me:s3cret/y@127.0.0.1/x" },
 			"the database URL is not a URL (use sqlite:///"),
-		Entry("a port that is no number", func() string { return "postgres://me:s3cret@127.0.0.1:s3cret/x" },
+		Entry("an invalid port", func() string { return "postgres://me:s3cret@127.0.0.1:s3cret/x" },
 			"the database URL is not a URL"),
-		Entry("a parameter with a bad value", func() string { return "postgres://me:s3cret@127.0.0.1/x?sslmode=s3cret" },
+		Entry("a parameter with an invalid value", func() string { return "postgres://me:s3cret@127.0.0.1/x?sslmode=s3cret" },
 			"the database URL cannot be read"),
 		Entry("another database", func() string { return "mysql://me:s3cret@127.0.0.1/x" },
 			`the database URL has the unknown scheme "mysql"`),
-		Entry("no URL", func() string { return "gatehouse.db" }, "the database URL has no scheme"),
+		Entry("not a URL", func() string { return "gatehouse.db" }, "the database URL has no scheme"),
 	)
 
-	It("names what to do about a password, a database and a closed port", func(ctx SpecContext) {
+	It("tells what to do about a password, a database and a closed port", func(ctx SpecContext) {
 		_, err := sqlstore.Open(ctx, sqlstore.Options{URL: withPassword("wr0ng")})
 		Expect(err).To(MatchError(ContainSubstring(`says: password authentication failed for user "with_password" (check the user and the password`)))
 		_, err = sqlstore.Open(ctx, sqlstore.Options{URL: server.URL("none")})

@@ -12,7 +12,7 @@ var _ = DescribeTable("the end of a prefix", func(prefix, want string) {
 },
 	Entry("a letter", "shop", "shoq"),
 	Entry("two bytes", "shopÿ", "shopĀ"),
-	Entry("the last before the surrogates", "a\uD7FF", "a\uE000"),
-	Entry("the last of all", "a\U0010FFFF", "b"),
-	Entry("nothing but the last", "\U0010FFFF", ""),
+	Entry("the last character before the surrogates", "a\uD7FF", "a\uE000"),
+	Entry("the last character", "a\U0010FFFF", "b"),
+	Entry("only the last character", "\U0010FFFF", ""),
 )

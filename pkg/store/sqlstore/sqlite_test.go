@@ -38,7 +38,7 @@ var _ = Describe("SQLite", func() {
 		return opener("sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db"))
 	})
 
-	It("makes files that only their owner can read", func(ctx SpecContext) {
+	It("creates files that only their owner can read", func(ctx SpecContext) {
 		dir := GinkgoT().TempDir()
 		s := openStore(ctx, "sqlite://"+filepath.Join(dir, "gatehouse.db"))
 		Expect(addProxy(ctx, s, "gw")).To(Succeed())
@@ -55,14 +55,14 @@ var _ = Describe("SQLite", func() {
 		}))
 	})
 
-	It("opens a path with characters that mean something in a URL", func(ctx SpecContext) {
+	It("opens a path with special characters of a URL", func(ctx SpecContext) {
 		dir := GinkgoT().TempDir()
 		s := openStore(ctx, "sqlite://"+dir+"/a%20b%3Fc%23d%25.db")
 		Expect(addProxy(ctx, s, "gw")).To(Succeed())
 		Expect(filepath.Join(dir, "a b?c#d%.db")).To(BeARegularFile())
 	})
 
-	It("runs as safe as SQLite can", func(ctx SpecContext) {
+	It("runs with SQLite's safest settings", func(ctx SpecContext) {
 		path := filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
 		s := openStore(ctx, "sqlite://"+path)
 		Expect(sqlstore.Pragma(s, "journal_mode")).To(Equal("wal"))
@@ -70,7 +70,7 @@ var _ = Describe("SQLite", func() {
 		Expect(sqlstore.Pragma(s, "foreign_keys")).To(Equal("1"))
 	})
 
-	It("says that the database is away while another program locks it", func(ctx SpecContext) {
+	It("reports that the database is unavailable while another program locks it", func(ctx SpecContext) {
 		path := filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
 		s := openStore(ctx, "sqlite://"+path)
 		other, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(60000)") // the store may be writing
@@ -91,7 +91,7 @@ var _ = Describe("SQLite", func() {
 		Expect(addProxy(ctx, s, "gw")).To(Succeed())
 	})
 
-	DescribeTable("says in one line why it cannot open", func(ctx SpecContext, url func(dir string) string, want, hint string) {
+	DescribeTable("reports in one line why it cannot open", func(ctx SpecContext, url func(dir string) string, want, hint string) {
 		_, err := sqlstore.Open(ctx, sqlstore.Options{URL: url(GinkgoT().TempDir())})
 		Expect(err).To(MatchError(And(HavePrefix(want), ContainSubstring(hint))))
 		Expect(err.Error()).NotTo(ContainSubstring("\n"))
@@ -100,7 +100,7 @@ var _ = Describe("SQLite", func() {
 			"the database file cannot be opened", "create the directory first: mkdir -p "),
 		Entry("a directory", func(dir string) string { return "sqlite://" + dir },
 			"the database file cannot be opened", "name a file, not a directory"),
-		Entry("another sort of file", func(dir string) string {
+		Entry("another type of file", func(dir string) string {
 			path := filepath.Join(dir, "notes.txt")
 			Expect(os.WriteFile(path, []byte("some notes that are long enough to be looked at as a database header, which they are not"), 0o600)).To(Succeed())
 			return "sqlite://" + path

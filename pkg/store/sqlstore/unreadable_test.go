@@ -12,7 +12,7 @@ import (
 )
 
 var _ = Describe("What another program wrote", func() {
-	It("does not withhold what can be read", func(ctx SpecContext) {
+	It("does not hide what can be read", func(ctx SpecContext) {
 		path := filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
 		s := openStore(ctx, "sqlite://"+path)
 		Expect(addProxy(ctx, s, "gw")).To(Succeed())

@@ -81,7 +81,7 @@ var _ = Describe("A database that a newer version has migrated", func() {
 		}
 	}, onBoth())
 
-	DescribeTable("goes on being used by a server of this version that runs", func(ctx SpecContext, driver string, locate func(context.Context) (url, dsn string)) {
+	DescribeTable("can still be used by a running server of this version", func(ctx SpecContext, driver string, locate func(context.Context) (url, dsn string)) {
 		url, dsn := locate(ctx)
 		s := openStore(ctx, url)
 		var mark model.Mark
@@ -114,7 +114,7 @@ var _ = Describe("A database that a newer version has migrated", func() {
 		execAll(ctx, driver, dsn, laterMigration)
 		use("after")
 
-		By("and keeps what only the newer one knows")
+		By("which keeps what only the newer version knows")
 		execAll(ctx, driver, dsn, []string{`UPDATE proxy SET later = 'changed'`,
 			`INSERT INTO change_log (revision, seq, kind, name, after, at, actor, request, parent) ` +
 				`SELECT revision + 1, 1, 'later_kind', 'x', '{}', '2026-01-01 00:00:00+00:00', 'newer', '', id FROM revision`,
@@ -142,7 +142,7 @@ var _ = Describe("A database that a newer version has migrated", func() {
 })
 
 var _ = Describe("A dump of an older version", func() {
-	It("goes into an empty database, which is migrated then", func(ctx SpecContext) {
+	It("can be restored to an empty database, which is then migrated", func(ctx SpecContext) {
 		url, empty := newPostgres(ctx), newPostgres(ctx)
 		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: url})
 		Expect(err).NotTo(HaveOccurred())
@@ -161,7 +161,7 @@ var _ = Describe("A dump of an older version", func() {
 		program("pg_restore", "--no-owner", "--single-transaction", "--dbname="+empty, file)
 		Expect(proxyNames(ctx, openStore(ctx, empty))).To(Equal([]string{"gw"}))
 
-		By("in the place of a newer one it finds tables that it does not know")
+		By("over a newer one, it fails on tables that it does not know")
 		again, err := sqlstore.Open(ctx, sqlstore.Options{URL: url})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(again.Close()).To(Succeed())

@@ -46,7 +46,7 @@ func batchSpecs(h *harness) {
 		})).To(Succeed())
 	})
 
-	It("sees its own new rows in every question", func(ctx SpecContext) {
+	It("sees its own new rows in every query", func(ctx SpecContext) {
 		h.write(ctx, func(w store.Writer) error {
 			Expect(w.Insert(upstream("a"))).To(Succeed())
 			Expect(w.Insert(upstream("a"))).To(beOfKind(model.Exists))
@@ -70,7 +70,7 @@ func batchSpecs(h *harness) {
 		})
 	})
 
-	It("changes and removes what it has just made", func(ctx SpecContext) {
+	It("changes and removes what it has just created", func(ctx SpecContext) {
 		h.write(ctx, func(w store.Writer) error {
 			Expect(createAll(w, upstream("a"), upstream("b"), service("shop", "*"), route("shop", "root"), uses("shop", "root", "a"))).To(Succeed())
 			changed := upstream("a")
@@ -96,7 +96,7 @@ func batchSpecs(h *harness) {
 		})).To(Succeed())
 	})
 
-	It("keeps what it remembers in step with what it writes", func(ctx SpecContext) {
+	It("keeps its cache consistent with what it writes", func(ctx SpecContext) {
 		h.create(ctx, shop()...)
 		h.write(ctx, func(w store.Writer) error {
 			Expect(w.List(store.Query{Kind: model.KindUpstream, Names: []string{"blue", "green"}})).To(HaveLen(1))
@@ -106,7 +106,7 @@ func batchSpecs(h *harness) {
 				_, err := w.Get(key)
 				Expect(err).To(beOfKind(model.NotFound))
 			}
-			By("making what was not there")
+			By("creating what did not exist")
 			Expect(createAll(w, upstream("green"), route("shop", "other"), service("again", "SHOP.example.com"))).To(Succeed())
 			Expect(w.Get(model.UpstreamKey("green"))).NotTo(BeNil())
 			Expect(w.Get(model.RouteKey("shop", "other"))).NotTo(BeNil())
@@ -117,14 +117,14 @@ func batchSpecs(h *harness) {
 			Expect(namesOf(w, "other.example.com")).To(Equal([]string{"again"}))
 			Expect(w.Remove(model.ServiceKey("again"))).To(Succeed())
 			Expect(namesOf(w, "other.example.com")).To(BeEmpty())
-			By("not finding what a narrower question left out")
+			By("not using the result of a narrower query")
 			Expect(w.List(store.Query{Kind: model.KindRouteUpstream, To: []model.Key{model.UpstreamKey("green")}})).To(BeEmpty())
 			Expect(w.Get(model.RouteUpstreamKey("shop", "root", "blue"))).NotTo(BeNil())
 			return nil
 		})
 	})
 
-	It("gives copies, which the caller may change", func(ctx SpecContext) {
+	It("returns copies, which the caller may change", func(ctx SpecContext) {
 		h.write(ctx, func(w store.Writer) error {
 			u := upstream("a")
 			Expect(w.Insert(u)).To(Succeed())

@@ -14,23 +14,23 @@ import (
 )
 
 func revisionSpecs(h *harness) {
-	It("starts at 0 and counts the transactions that change something", func(ctx SpecContext) {
+	It("start at 0 and count the transactions that change something", func(ctx SpecContext) {
 		Expect(h.revision(ctx)).To(BeZero())
 		Expect(h.create(ctx, upstream("a"), upstream("b"))).To(Equal(int64(1)))
 		Expect(h.create(ctx, upstream("c"))).To(Equal(int64(2)))
 		Expect(h.revision(ctx)).To(Equal(int64(2)))
 	})
 
-	It("takes none when nothing changes", func(ctx SpecContext) {
+	It("do not increase if nothing changes", func(ctx SpecContext) {
 		h.create(ctx, upstream("a"))
 		Expect(h.write(ctx, func(store.Writer) error { return nil })).To(Equal(int64(1)))
-		By("replacing an object with its like")
+		By("replacing an object with an equal one")
 		Expect(h.write(ctx, func(w store.Writer) error { return w.Replace(upstream("a")) })).To(Equal(int64(1)))
 		Expect(h.since(ctx, 1).Entries).To(BeEmpty())
 		Expect(h.create(ctx, upstream("b"))).To(Equal(int64(2)))
 	})
 
-	It("is seen by its own transaction", func(ctx SpecContext) {
+	It("are visible in their own transaction", func(ctx SpecContext) {
 		h.write(ctx, func(w store.Writer) error {
 			Expect(w.Revision()).To(Equal(int64(0)))
 			Expect(w.Insert(upstream("a"))).To(Succeed())
@@ -40,7 +40,7 @@ func revisionSpecs(h *harness) {
 		})
 	})
 
-	It("stores nothing when the transaction fails", func(ctx SpecContext) {
+	It("are not stored if the transaction fails", func(ctx SpecContext) {
 		h.create(ctx, upstream("a"))
 		refused := errors.New("refused")
 		_, err := h.store.Write(ctx, origin(), func(w store.Writer) error {
@@ -56,13 +56,13 @@ func revisionSpecs(h *harness) {
 }
 
 func changeSpecs(h *harness) {
-	It("says nothing when nothing changed", func(ctx SpecContext) {
+	It("is empty if nothing changed", func(ctx SpecContext) {
 		Expect(h.since(ctx, 0)).To(Equal(model.Change{ID: h.mark(ctx).ID, Full: true}))
 		h.create(ctx, upstream("a"))
 		Expect(h.since(ctx, 1)).To(Equal(model.Change{Revision: 1, ID: h.mark(ctx).ID}))
 	})
 
-	It("gives only what changed", func(ctx SpecContext) {
+	It("contains only what changed", func(ctx SpecContext) {
 		h.create(ctx, shop()...)
 		h.create(ctx, upstream("green"))
 		h.create(ctx, uses("shop", "root", "green"))
@@ -79,7 +79,7 @@ func changeSpecs(h *harness) {
 		Expect(full.Entries).To(HaveLen(8))
 	})
 
-	It("gives the last state of each object once, behind what it refers to", func(ctx SpecContext) {
+	It("contains the last state of each object once, after what it refers to", func(ctx SpecContext) {
 		h.create(ctx, upstream("start"))
 		h.create(ctx, shop()...)
 		h.create(ctx, upstream("gone"))
@@ -96,7 +96,7 @@ func changeSpecs(h *harness) {
 		Expect(change.Entries[1].Object.(*model.Service).FQDN).To(Equal("b.example"))
 	})
 
-	It("gives everything to a reader of another database, which a restored one is", func(ctx SpecContext) {
+	It("contains everything for a reader of another database, including a restored one", func(ctx SpecContext) {
 		for _, name := range []string{"a", "b", "c"} {
 			h.create(ctx, upstream(name))
 		}
@@ -113,14 +113,14 @@ func changeSpecs(h *harness) {
 			change.Entries = nil
 			Expect(change).To(Equal(model.Change{Revision: 3, ID: h.marks[3].ID, Full: true, Restored: true}), "%v", at)
 		}
-		By("a reader that has nothing, and one for which the change log begins too late")
+		By("for a new reader, and for one whose position is no longer in the change log")
 		Expect(h.since(ctx, 0).Restored).To(BeFalse())
 		h.run(ctx, h.open(ctx, Settings{KeepEntries: 1}))
 		Eventually(func() bool { return h.since(ctx, 1).Full }, "10s").Should(BeTrue())
 		Expect(h.since(ctx, 1).Restored).To(BeFalse())
 	})
 
-	It("tells each revision by an ID of its own", func(ctx SpecContext) {
+	It("gives each revision an ID of its own", func(ctx SpecContext) {
 		ids := map[string]bool{h.mark(ctx).ID: true}
 		for i := range 3 {
 			h.create(ctx, upstream(fmt.Sprint("u", i)))
@@ -142,14 +142,14 @@ func changeSpecs(h *harness) {
 		h.write(ctx, func(store.Writer) error { return nil })
 		Expect(h.tryCreate(ctx, upstream("a"))).NotTo(Succeed())
 		Expect(h.store.Changed()).NotTo(Receive())
-		By("many changes are one signal to a reader that is slow")
+		By("many changes are one signal for a slow reader")
 		h.create(ctx, upstream("b"))
 		h.create(ctx, upstream("c"))
 		Expect(h.store.Changed()).To(Receive())
 		Expect(h.store.Changed()).NotTo(Receive())
 	})
 
-	It("signals what another process changed", func(ctx SpecContext) {
+	It("signals changes of other processes", func(ctx SpecContext) {
 		other := h.open(ctx, Settings{PollInterval: 10 * time.Millisecond})
 		h.run(ctx, other)
 		Consistently(other.Changed(), "100ms").ShouldNot(Receive())
@@ -172,7 +172,7 @@ func compactionSpecs(h *harness) {
 		return func() bool { return h.since(ctx, revision).Full }
 	}
 
-	It("keeps as many entries as it was told", func(ctx SpecContext) {
+	It("keeps the configured number of entries", func(ctx SpecContext) {
 		createFive(ctx)
 		h.run(ctx, h.open(ctx, Settings{KeepEntries: 2}))
 		Eventually(ctx, isFull(ctx, 2), "10s").Should(BeTrue())
@@ -192,7 +192,7 @@ func compactionSpecs(h *harness) {
 		Expect(h.create(ctx, upstream("u6"))).To(Equal(int64(6)))
 	})
 
-	It("keeps what is neither", func(ctx SpecContext) {
+	It("keeps everything else", func(ctx SpecContext) {
 		createFive(ctx)
 		later := func() time.Time { return time.Now().Add(29 * 24 * time.Hour) }
 		h.run(ctx, h.open(ctx, Settings{Now: later, KeepEntries: 5}))

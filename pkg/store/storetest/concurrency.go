@@ -16,7 +16,7 @@ import (
 const writers, writesEach = 8, 15
 
 func concurrencySpecs(h *harness) {
-	It("gives 8 writers of two processes revisions without a gap", func(ctx SpecContext) {
+	It("give 8 writers of two processes revisions without a gap", func(ctx SpecContext) {
 		stores := []store.Store{h.store, h.open(ctx, Settings{})}
 		revisions := make([][]int64, writers)
 		inParallel(writers, func(n int) {
@@ -45,7 +45,7 @@ func concurrencySpecs(h *harness) {
 		}
 	})
 
-	It("loads everything as it was at one revision, whoever writes meanwhile", func(ctx SpecContext) {
+	It("load everything as it was at one revision, even if others write", func(ctx SpecContext) {
 		// Each revision gives all objects the same tag, its number.
 		tagged := func(n int) []model.Object {
 			objs := []model.Object{upstream("blue"), service("shop", "shop.example"), route("shop", "root"), proxy("gw")}
@@ -88,7 +88,7 @@ func concurrencySpecs(h *harness) {
 		}
 	})
 
-	It("lets one process at a time write, so that what it has checked holds", func(ctx SpecContext) {
+	It("let one process at a time write, so that its checks remain valid", func(ctx SpecContext) {
 		other, began := h.open(ctx, Settings{}), make(chan struct{})
 		var second sync.WaitGroup
 		h.write(ctx, func(w store.Writer) error {
@@ -109,7 +109,7 @@ func concurrencySpecs(h *harness) {
 		Expect(began).To(BeClosed())
 	})
 
-	It("attaches one of many services of the same host", func(ctx SpecContext) {
+	It("attach only one of many services with the same host", func(ctx SpecContext) {
 		h.create(ctx, proxy("gw"))
 		for n := range writers {
 			h.create(ctx, service(fmt.Sprintf("s%d", n), "shop.example.com"))
@@ -121,7 +121,7 @@ func concurrencySpecs(h *harness) {
 		Expect(h.names(ctx, store.Query{Kind: model.KindProxyService})).To(HaveLen(1))
 	})
 
-	It("shows a reader one view while others write", func(ctx SpecContext) {
+	It("show a reader one view while others write", func(ctx SpecContext) {
 		Expect(h.store.Read(ctx, func(r store.Reader) error {
 			Expect(r.Revision()).To(BeZero())
 			h.create(ctx, upstream("a")) // the reader does not block a writer
@@ -134,7 +134,7 @@ func concurrencySpecs(h *harness) {
 		Expect(h.revision(ctx)).To(Equal(int64(1)))
 	})
 
-	It("does not hold up a reader while a writer is at work", func(ctx SpecContext) {
+	It("do not delay a reader while a writer works", func(ctx SpecContext) {
 		h.write(ctx, func(w store.Writer) error {
 			Expect(w.Insert(upstream("a"))).To(Succeed())
 			Expect(h.revision(ctx)).To(BeZero())
@@ -145,7 +145,7 @@ func concurrencySpecs(h *harness) {
 		Expect(h.revision(ctx)).To(Equal(int64(1)))
 	})
 
-	It("gives the entries and the revision of one view", func(ctx SpecContext) {
+	It("return the entries and the revision of one view", func(ctx SpecContext) {
 		ctxWrites, stop := context.WithCancel(ctx)
 		var writing sync.WaitGroup
 		writing.Go(func() {
@@ -174,7 +174,7 @@ func concurrencySpecs(h *harness) {
 		writing.Wait()
 	})
 
-	It("comes up in several processes at once on an empty database", func(ctx SpecContext) {
+	It("start simultaneously in several processes on an empty database", func(ctx SpecContext) {
 		// The first store of the spec has already migrated, hence a new database.
 		again := h.newDatabase(ctx)
 		errs := make([]error, writers)
@@ -189,7 +189,7 @@ func concurrencySpecs(h *harness) {
 		}
 	})
 
-	It("returns from Run when its context ends", func(ctx SpecContext) {
+	It("return from Run when the context ends", func(ctx SpecContext) {
 		ctx2, cancel := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- h.store.Run(ctx2) }()

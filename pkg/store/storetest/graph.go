@@ -9,7 +9,7 @@ import (
 )
 
 func graphSpecs(h *harness) {
-	It("reaches from each object what the configuration in memory does", func(ctx SpecContext) {
+	It("connects the same objects as the configuration in memory", func(ctx SpecContext) {
 		login := &model.Filter{Name: "login", Type: model.FilterOIDC, Config: `{"cookie_secret":"cookies","upstream":"idp"}`}
 		oauth := &model.GlobalConfig{Name: "oauth", Type: model.GlobalConfigOAuth, Config: `{"openid_connect":{"hmac_secret":"cookies"}}`}
 		inner := &model.GlobalConfig{Name: "inner", Type: model.GlobalConfigOAuth, Config: `{"openid_connect":{"hmac_secret":"ca"}}`}

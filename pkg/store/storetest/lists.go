@@ -20,22 +20,22 @@ func listSpecs(h *harness) {
 		)
 	})
 
-	DescribeTable("selects, oldest first", func(ctx SpecContext, q store.Query, want ...string) {
+	DescribeTable("select, oldest first", func(ctx SpecContext, q store.Query, want ...string) {
 		Expect(h.names(ctx, q)).To(HaveExactElements(want))
 	},
 		Entry("all", store.Query{Kind: model.KindService}, "shop", "Shop", "sh%p", "blog"),
 		Entry("a page", store.Query{Kind: model.KindService, Limit: 2}, "shop", "Shop"),
 		Entry("the next page", store.Query{Kind: model.KindService, After: 2, Limit: 2}, "sh%p", "blog"),
-		Entry("the page behind the last", store.Query{Kind: model.KindService, After: 4, Limit: 2}),
-		Entry("by prefix, in that case", store.Query{Kind: model.KindService, NamePrefix: "sh"}, "shop", "sh%p"),
+		Entry("the page after the last", store.Query{Kind: model.KindService, After: 4, Limit: 2}),
+		Entry("by prefix, in that letter case", store.Query{Kind: model.KindService, NamePrefix: "sh"}, "shop", "sh%p"),
 		Entry("by prefix and page", store.Query{Kind: model.KindService, NamePrefix: "sh", After: 1, Limit: 5}, "sh%p"),
 		Entry("by the whole name", store.Query{Kind: model.KindService, NamePrefix: "shop"}, "shop"),
-		Entry("by a wildcard, which is none", store.Query{Kind: model.KindService, NamePrefix: "%"}),
-		Entry("by another, which is in a name", store.Query{Kind: model.KindService, NamePrefix: "sh%"}, "sh%p"),
+		Entry("by a wildcard, which has no effect", store.Query{Kind: model.KindService, NamePrefix: "%"}),
+		Entry("by another one, which is part of a name", store.Query{Kind: model.KindService, NamePrefix: "sh%"}, "sh%p"),
 		Entry("by an underscore", store.Query{Kind: model.KindService, NamePrefix: "sho_"}),
 		Entry("by a quote", store.Query{Kind: model.KindService, NamePrefix: `'"`}),
-		Entry("by the last character there is", store.Query{Kind: model.KindService, NamePrefix: "\U0010FFFF"}),
-		Entry("by what is not UTF-8", store.Query{Kind: model.KindService, NamePrefix: "\xff"}),
+		Entry("by the last Unicode character", store.Query{Kind: model.KindService, NamePrefix: "\U0010FFFF"}),
+		Entry("by invalid UTF-8", store.Query{Kind: model.KindService, NamePrefix: "\xff"}),
 		Entry("by names", store.Query{Kind: model.KindService, Names: []string{"sh%p", "none", "shop"}}, "shop", "sh%p"),
 		Entry("routes of a service", store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey("shop")}}, "shop/root", "shop/api"),
 		Entry("routes by prefix", store.Query{Kind: model.KindRoute, NamePrefix: "r"}, "shop/root", "blog/root"),
@@ -48,7 +48,7 @@ func listSpecs(h *harness) {
 		Entry("of nothing", store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey("none")}}),
 	)
 
-	DescribeTable("finds the services of a host, oldest first", func(ctx SpecContext, host string, want ...string) {
+	DescribeTable("find the services of a host, oldest first", func(ctx SpecContext, host string, want ...string) {
 		Expect(h.store.Read(ctx, func(r store.Reader) error {
 			Expect(namesOf(r, host)).To(HaveExactElements(want))
 			Expect(r.PrefetchHosts([]string{host, "*"})).To(Succeed())
@@ -67,13 +67,13 @@ func listSpecs(h *harness) {
 			return nil
 		})
 	},
-		Entry("in any case", "Shop.Example.com", "shop", "sh%p"),
+		Entry("in any letter case", "Shop.Example.com", "shop", "sh%p"),
 		Entry("of *, which is no wildcard", "*", "Shop"),
-		Entry("of one that no service has", "none.example.com"),
-		Entry("of what is not UTF-8", "\xff"),
+		Entry("of a host that no service has", "none.example.com"),
+		Entry("of invalid UTF-8", "\xff"),
 	)
 
-	It("lists as a type", func(ctx SpecContext) {
+	It("have a type", func(ctx SpecContext) {
 		Expect(h.store.Read(ctx, func(r store.Reader) error {
 			list, err := store.List[*model.Upstream](r, store.Query{Kind: model.KindUpstream, NamePrefix: "g"})
 			Expect(list).To(HaveLen(1))

@@ -10,7 +10,7 @@ import (
 
 // noteSpecs check a store against store.Notes.
 func noteSpecs(h *harness) {
-	It("are kept apart from the configuration", func(ctx SpecContext) {
+	It("are stored separately from the configuration", func(ctx SpecContext) {
 		notes := h.store.(store.Notes)
 		Expect(notes.Note(ctx, "a")).To(BeEmpty())
 		Expect(notes.SetNote(ctx, "a", "one")).To(Succeed())

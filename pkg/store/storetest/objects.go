@@ -13,7 +13,7 @@ import (
 )
 
 func objectSpecs(h *harness) {
-	It("gives back every field as it was sent", func(ctx SpecContext) {
+	It("are returned with every field as it was sent", func(ctx SpecContext) {
 		regex, websocket := `^v\d+$`, false
 		sent := []model.Object{
 			&model.Secret{Name: "ca"},
@@ -49,7 +49,7 @@ func objectSpecs(h *harness) {
 			Expect(got).To(Equal(want))
 			Expect(*got.Meta().ID).To(Equal(int64(1)))
 		}
-		By("and the change feed does too, in full and in part")
+		By("also by the change feed, in full and in part")
 		for _, revision := range []int64{0, 1} {
 			if revision == 1 {
 				h.write(ctx, touchAll(sent))
@@ -62,7 +62,7 @@ func objectSpecs(h *harness) {
 		}
 	})
 
-	It("keeps timestamps to the microsecond, in UTC", func(ctx SpecContext) {
+	It("keep timestamps to the microsecond, in UTC", func(ctx SpecContext) {
 		east := time.FixedZone("", 2*60*60)
 		now := time.Date(2026, 11, 21, 10, 7, 39, 123456789, east)
 		s := h.open(ctx, Settings{Now: func() time.Time { return now }})
@@ -76,7 +76,7 @@ func objectSpecs(h *harness) {
 		Expect(got.Meta().CreateTS.String()).To(Equal("2026-11-21T08:07:39.123456+00:00"))
 		Expect(got.Meta().UpdateTS.String()).To(Equal("2026-11-21T08:07:39.123456+00:00"))
 
-		By("replacing it, which keeps its id and when it was made")
+		By("a replacement keeps the id and the creation time")
 		now = time.Date(2026, 11, 21, 10, 8, 0, 1000, east)
 		changed := upstream("blue")
 		changed.Port = 9000
@@ -90,7 +90,7 @@ func objectSpecs(h *harness) {
 		Expect(got.Meta().UpdateTS.String()).To(Equal("2026-11-21T08:08:00.000001+00:00"))
 	})
 
-	DescribeTable("stores text as it was sent", func(ctx SpecContext, text string) {
+	DescribeTable("store text as it was sent", func(ctx SpecContext, text string) {
 		s := service("shop", text)
 		r := route("shop", "root")
 		r.Prefix, r.Config.Methods = text, []string{text}
@@ -111,7 +111,7 @@ func objectSpecs(h *harness) {
 		Entry("nothing", ""),
 	)
 
-	It("grows ids and never uses one again", func(ctx SpecContext) {
+	It("have increasing ids that are never reused", func(ctx SpecContext) {
 		for i, name := range []string{"a", "b"} {
 			u := upstream(name)
 			h.create(ctx, u)
@@ -124,7 +124,7 @@ func objectSpecs(h *harness) {
 		Expect(again.ID).To(BeNumerically(">", 2))
 	})
 
-	DescribeTable("does not find what is not there", func(ctx SpecContext, key model.Key) {
+	DescribeTable("are not found if they do not exist", func(ctx SpecContext, key model.Key) {
 		_, err := h.get(ctx, key)
 		Expect(err).To(beOfKind(model.NotFound))
 		_, err = h.store.Write(ctx, origin(), func(w store.Writer) error { return w.Remove(key) })
@@ -132,20 +132,20 @@ func objectSpecs(h *harness) {
 	},
 		Entry("a name", model.ServiceKey("shop")),
 		Entry("a nested name", model.RouteKey("shop", "root")),
-		Entry("a name in another case", model.UpstreamKey("BLUE")),
-		Entry("no name", model.UpstreamKey("")),
+		Entry("a name in another letter case", model.UpstreamKey("BLUE")),
+		Entry("an empty name", model.UpstreamKey("")),
 		Entry("a name with a slash", model.UpstreamKey("a/b")),
 		Entry("a NUL", model.UpstreamKey("a\x00b")),
-		Entry("text that is not UTF-8", model.UpstreamKey("a\xffb")),
+		Entry("invalid UTF-8", model.UpstreamKey("a\xffb")),
 	)
 
-	It("replaces only what is there", func(ctx SpecContext) {
+	It("can be replaced only if they exist", func(ctx SpecContext) {
 		_, err := h.store.Write(ctx, origin(), func(w store.Writer) error { return w.Replace(upstream("blue")) })
 		Expect(err).To(MatchError(`upstream "blue" does not exist`))
 		Expect(err).To(beOfKind(model.NotFound))
 	})
 
-	It("refuses a name that is taken, and the transaction can go on", func(ctx SpecContext) {
+	It("need a unique name, and a transaction continues after a conflict", func(ctx SpecContext) {
 		h.create(ctx, upstream("blue"))
 		h.write(ctx, func(w store.Writer) error {
 			err := w.Insert(upstream("blue"))
@@ -156,7 +156,7 @@ func objectSpecs(h *harness) {
 		Expect(h.names(ctx, store.Query{Kind: model.KindUpstream})).To(Equal([]string{"blue", "Blue"}))
 	})
 
-	It("holds references even where nobody checks them first", func(ctx SpecContext) {
+	It("have references that are enforced even if nobody checks them first", func(ctx SpecContext) {
 		_, err := h.store.Write(ctx, origin(), func(w store.Writer) error { return w.Insert(route("none", "root")) })
 		Expect(err).To(beOfKind(model.NotFound))
 		h.create(ctx, shop()...)
@@ -164,7 +164,7 @@ func objectSpecs(h *harness) {
 		Expect(err).To(beOfKind(model.InUse))
 	})
 
-	It("keeps everything when it is closed and opened again", func(ctx SpecContext) {
+	It("are kept when the store is closed and opened again", func(ctx SpecContext) {
 		h.create(ctx, shop()...)
 		Expect(h.store.Close()).To(Succeed())
 		h.store = h.open(ctx, Settings{})
@@ -175,7 +175,7 @@ func objectSpecs(h *harness) {
 		}))
 	})
 
-	It("answers a ping, and a context that ended with that", func(ctx SpecContext) {
+	It("do not affect a ping, which fails once its context has ended", func(ctx SpecContext) {
 		Expect(h.store.Ping(ctx)).To(Succeed())
 		ended, cancel := context.WithCancel(ctx)
 		cancel()

@@ -71,7 +71,7 @@ func (h *harness) contents(ctx context.Context) map[string]model.Object {
 }
 
 func pageSpecs(h *harness) {
-	It("is put back by a rollback, what others have first, the rest in the order of its changes", func(ctx SpecContext) {
+	It("is restored by a rollback: first what others refer to, the rest in the order of its changes", func(ctx SpecContext) {
 		given(ctx, h)
 		was := map[string]model.Object{}
 		for _, e := range h.entries(ctx, 1) {
@@ -106,7 +106,7 @@ func pageSpecs(h *harness) {
 		Expect(logged).To(Equal(want))
 	})
 
-	It("is as it was where a rollback is refused at its end", func(ctx SpecContext) {
+	It("is unchanged if a rollback is refused at its end", func(ctx SpecContext) {
 		given(ctx, h)
 		was, refused := h.contents(ctx), errors.New("refused")
 		_, err := h.store.Write(ctx, origin(), func(w store.Writer) error {
@@ -126,7 +126,7 @@ func pageSpecs(h *harness) {
 		Expect(h.entries(ctx, 3)).To(BeEmpty())
 	})
 
-	DescribeTable("is as it was where the caller goes away in the middle of a rollback", func(ctx SpecContext, page int) {
+	DescribeTable("is unchanged if the caller disconnects in the middle of a rollback", func(ctx SpecContext, page int) {
 		given(ctx, h)
 		was := h.contents(ctx)
 		caller, leave := context.WithCancel(ctx)
@@ -141,12 +141,12 @@ func pageSpecs(h *harness) {
 		Expect(h.contents(ctx)).To(Equal(was))
 		Expect(h.write(ctx, func(w store.Writer) error { return store.Rollback(w, 1) })).To(Equal(int64(3)))
 	},
-		Entry("while others are removed", 1),
-		Entry("while the first kind is put back", 4),
+		Entry("while objects are removed", 1),
+		Entry("while the first kind is restored", 4),
 		Entry("at the last page", 7),
 	)
 
-	It("is listed as what is small is, while the transaction lasts and later", func(ctx SpecContext) {
+	It("is listed like anything small, during the transaction and later", func(ctx SpecContext) {
 		given(ctx, h)
 		var during, kind []store.Written
 		h.write(ctx, func(w store.Writer) error {
@@ -171,7 +171,7 @@ func pageSpecs(h *harness) {
 		Expect(h.entries(ctx, 3)).To(Equal(during))
 	})
 
-	It("is read again where the transaction has forgotten it", func(ctx SpecContext) {
+	It("is read again if the transaction has forgotten it", func(ctx SpecContext) {
 		h.create(ctx, upstream("a"), service("shop", "shop.example.com"), service("till", "till.example.com"))
 		h.write(ctx, func(w store.Writer) error {
 			Expect(namesOf(w, "shop.example.com")).To(Equal([]string{"shop"}))
@@ -194,7 +194,7 @@ func pageSpecs(h *harness) {
 		})
 	})
 
-	It("has every link of the owners that a query names, and no other", func(ctx SpecContext) {
+	It("has every link of the owners that a query names, and no others", func(ctx SpecContext) {
 		h.create(ctx, append(shop(), route("shop", "other"), uses("shop", "other", "blue"), service("other", "other.example.com"),
 			route("other", "root"), uses("other", "root", "blue"), attached("gw", "other"))...)
 		Expect(h.names(ctx, store.Query{Kind: model.KindRouteUpstream, To: []model.Key{

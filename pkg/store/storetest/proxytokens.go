@@ -39,7 +39,7 @@ func proxyTokenSpecs(h *harness) {
 		h.create(ctx, &model.Proxy{Name: "edge"}, &model.Proxy{Name: "Inner"})
 	})
 
-	It("are kept, by proxy and name, apart from the configuration", func(ctx SpecContext) {
+	It("are stored by proxy and name, separately from the configuration", func(ctx SpecContext) {
 		before := h.mark(ctx)
 		Expect(tokens.HasProxyTokens(ctx)).To(BeFalse())
 		Expect(tokens.ProxyTokens(ctx, "edge")).To(BeEmpty())
@@ -55,7 +55,7 @@ func proxyTokenSpecs(h *harness) {
 		Expect(h.store.(store.Tokens).HasTokens(ctx)).To(BeFalse(), "they do not call the API")
 	})
 
-	It("have names of their own for each proxy, and need the proxy when they are made", func(ctx SpecContext) {
+	It("have names that are unique for each proxy, and require the proxy when they are created", func(ctx SpecContext) {
 		create(ctx, token("edge", "ci"), token("", "ci"))
 		for proxy, text := range map[string]string{
 			"edge": `token "ci" of proxy "edge" already exists`, "": `token "ci" of the rate-limit engine already exists`,
@@ -74,7 +74,7 @@ func proxyTokenSpecs(h *harness) {
 		Expect(tokens.ProxyTokens(ctx, "edge")).To(Equal([]store.ProxyToken{token("edge", "ci")}))
 	})
 
-	It("outlive their proxy, also a rollback", func(ctx SpecContext) {
+	It("outlive their proxy, and a rollback", func(ctx SpecContext) {
 		create(ctx, token("edge", "ci"))
 		h.write(ctx, func(w store.Writer) error { return store.Delete(w, model.ProxyKey("edge")) })
 		Expect(tokens.ProxyTokens(ctx, "edge")).To(Equal([]store.ProxyToken{token("edge", "ci")}))
@@ -98,7 +98,7 @@ func proxyTokenSpecs(h *harness) {
 		Expect(tokens.DeleteProxyToken(ctx, "", "ci")).To(MatchError(`token "ci" of the rate-limit engine does not exist`))
 	})
 
-	It("have a version that every change replaces, for every process, and nothing else", func(ctx SpecContext) {
+	It("have a version that changes with every change, for every process, and with nothing else", func(ctx SpecContext) {
 		other := h.open(ctx, Settings{}).(store.ProxyTokens)
 		all, none := since(ctx, other, "")
 		Expect(all).To(BeEmpty())

@@ -55,7 +55,7 @@ func rollbackSpecs(h *harness) {
 		}
 	}
 
-	It("gives what was deleted its id and the time it was made, and the time of now as that of its change", func(ctx SpecContext) {
+	It("restores the id and creation time of a deleted object, with a new update time", func(ctx SpecContext) {
 		given(ctx)
 		was := h.identities(ctx)
 		Expect(was).To(HaveKeyWithValue("/upstream/blue", identity{2, "2026-11-21T08:00:02.000000+00:00"}))
@@ -71,7 +71,7 @@ func rollbackSpecs(h *harness) {
 		Expect(got.Meta().UpdateTS.Time).To(Equal(now))
 	})
 
-	It("gives a name back to the object of then", func(ctx SpecContext) {
+	It("returns a name to its earlier object", func(ctx SpecContext) {
 		given(ctx)
 		was := h.identities(ctx)
 		removed(ctx, model.ProxyKey("gw"), model.ServiceKey("shop"), model.UpstreamKey("blue"))
@@ -81,7 +81,7 @@ func rollbackSpecs(h *harness) {
 		Expect(h.identities(ctx)).To(Equal(was))
 	})
 
-	It("leaves the id and time of what was only changed", func(ctx SpecContext) {
+	It("keeps the id and creation time of an object that was only changed", func(ctx SpecContext) {
 		given(ctx)
 		was := h.identities(ctx)
 		for _, port := range []int{1, 2} {
@@ -96,7 +96,7 @@ func rollbackSpecs(h *harness) {
 		Expect(got.(*model.Upstream).Port).To(Equal(8000))
 	})
 
-	It("lets a later object have an id of its own", func(ctx SpecContext) {
+	It("does not affect the id of a later object", func(ctx SpecContext) {
 		given(ctx)
 		removed(ctx, model.UpstreamKey("green"))
 		rollback(ctx, 8)
@@ -105,7 +105,7 @@ func rollbackSpecs(h *harness) {
 		Expect(later.ID).To(Equal(int64(4)))
 	})
 
-	It("can go back over another rollback, to nothing and forth", func(ctx SpecContext) {
+	It("can undo another rollback, to an empty configuration and back", func(ctx SpecContext) {
 		given(ctx)
 		was := h.identities(ctx)
 		Expect(rollback(ctx, 0)).To(Equal(int64(9)))
@@ -113,7 +113,7 @@ func rollbackSpecs(h *harness) {
 		Expect(rollback(ctx, 8)).To(Equal(int64(10)))
 		Expect(h.identities(ctx)).To(Equal(was))
 		Expect(rollback(ctx, 10)).To(Equal(int64(10)))
-		By("and lists objects in the order of then")
+		By("with objects in their earlier order")
 		Expect(h.names(ctx, store.Query{Kind: model.KindUpstream})).To(Equal([]string{"first", "blue", "green"}))
 	})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func ruleSpecs(h *harness) {
-	DescribeTable("creates nothing without what it needs", func(ctx SpecContext, obj model.Object, message string) {
+	DescribeTable("create nothing without what it needs", func(ctx SpecContext, obj model.Object, message string) {
 		h.create(ctx, service("shop", "*"), proxy("gw"))
 		err := h.tryCreate(ctx, obj)
 		Expect(err).To(beOfKind(model.NotFound))
@@ -25,12 +25,12 @@ func ruleSpecs(h *harness) {
 		Entry("an attachment without its service", attached("gw", "none"), `service "none" does not exist`),
 	)
 
-	It("links no upstream that is not there", func(ctx SpecContext) {
+	It("link no upstream that does not exist", func(ctx SpecContext) {
 		h.create(ctx, service("shop", "*"), route("shop", "root"))
 		Expect(h.tryCreate(ctx, uses("shop", "root", "blue"))).To(MatchError(`upstream "blue" does not exist`))
 	})
 
-	It("creates nothing twice", func(ctx SpecContext) {
+	It("create nothing twice", func(ctx SpecContext) {
 		h.create(ctx, shop()...)
 		for _, obj := range shop() {
 			err := h.tryCreate(ctx, obj)
@@ -39,7 +39,7 @@ func ruleSpecs(h *harness) {
 		Expect(h.revision(ctx)).To(Equal(int64(1)))
 	})
 
-	DescribeTable("attaches one service per host", func(ctx SpecContext, host string) {
+	DescribeTable("attach one service per host", func(ctx SpecContext, host string) {
 		h.create(ctx, append(shop(), service("other", host), proxy("edge"))...)
 		err := h.tryCreate(ctx, attached("gw", "other"))
 		Expect(err).To(beOfKind(model.Conflict))
@@ -48,10 +48,10 @@ func ruleSpecs(h *harness) {
 		Expect(h.tryCreate(ctx, attached("edge", "other"))).To(Succeed())
 	},
 		Entry("the same host", "shop.example.com"),
-		Entry("in another case", "Shop.EXAMPLE.com"),
+		Entry("in another letter case", "Shop.EXAMPLE.com"),
 	)
 
-	It("lets no service take the host of another on its proxy", func(ctx SpecContext) {
+	It("let no service take the host of another one on its proxy", func(ctx SpecContext) {
 		h.create(ctx, append(shop(), service("other", "other.example.com"), attached("gw", "other"), service("free", "free.example.com"))...)
 		replace := func(svc *model.Service) error {
 			_, err := h.store.Write(ctx, origin(), func(w store.Writer) error { return store.Replace(w, svc) })
@@ -60,12 +60,12 @@ func ruleSpecs(h *harness) {
 		err := replace(service("other", "SHOP.example.com"))
 		Expect(err).To(beOfKind(model.Conflict))
 		Expect(err).To(MatchError(HavePrefix(`proxy "gw" already serves host "SHOP.example.com" with service "shop"`)))
-		By("its own host is its own, and one without a proxy may have any")
+		By("a service keeps its own host, and one without a proxy may have any")
 		Expect(replace(service("shop", "Shop.example.com"))).To(Succeed())
 		Expect(replace(service("free", "shop.example.com"))).To(Succeed())
 	})
 
-	It("attaches a filter only where its type can be", func(ctx SpecContext) {
+	It("attach a filter only where its type is allowed", func(ctx SpecContext) {
 		filter := func(filterType string) *model.Filter { return &model.Filter{Name: "f", Type: filterType, Config: "{}"} }
 		onRoute := &model.RouteFilter{Service: "shop", Route: "root", Filter: "f"}
 		h.create(ctx, append(shop(), filter(model.FilterOIDC))...)
@@ -74,7 +74,7 @@ func ruleSpecs(h *harness) {
 		Expect(err).To(MatchError(HavePrefix(`a filter of type "http_filter_oidc" cannot be attached to a route`)))
 		Expect(h.tryCreate(ctx, &model.ServiceFilter{Service: "shop", Filter: "f"})).To(Succeed())
 
-		By("nor gets another type there")
+		By("its type cannot be changed to another one there")
 		replace := func(filterType string) error {
 			_, err := h.store.Write(ctx, origin(), func(w store.Writer) error { return store.Replace(w, filter(filterType)) })
 			return err
@@ -86,7 +86,7 @@ func ruleSpecs(h *harness) {
 		Expect(err).To(MatchError(HavePrefix(`filter "f" is attached to /service/shop/route/root, where a filter of type "http_filter_oidc" cannot be attached`)))
 	})
 
-	It("lists at most a hundred of those who use an object", func(ctx SpecContext) {
+	It("list at most a hundred users of an object", func(ctx SpecContext) {
 		objs := shop()
 		for i := range 101 {
 			name := fmt.Sprint("r", i)
@@ -98,7 +98,7 @@ func ruleSpecs(h *harness) {
 		Expect(inUse.ReferencedBy).To(HaveLen(100))
 	})
 
-	It("keeps what others use", func(ctx SpecContext) {
+	It("keep what others use", func(ctx SpecContext) {
 		h.create(ctx, shop()...)
 		h.create(ctx, route("shop", "api"), uses("shop", "api", "blue"))
 
@@ -114,7 +114,7 @@ func ruleSpecs(h *harness) {
 		Expect(h.revision(ctx)).To(Equal(int64(2)))
 	})
 
-	It("deletes an object with all that it owns, in one revision", func(ctx SpecContext) {
+	It("delete an object with everything it owns, in one revision", func(ctx SpecContext) {
 		h.create(ctx, shop()...)
 		revision, err := h.remove(ctx, model.ProxyKey("gw"))
 		Expect(err).NotTo(HaveOccurred())
@@ -136,7 +136,7 @@ func ruleSpecs(h *harness) {
 		Expect(full.Entries).To(BeEmpty())
 	})
 
-	It("deletes nothing that is not there", func(ctx SpecContext) {
+	It("delete nothing that does not exist", func(ctx SpecContext) {
 		_, err := h.remove(ctx, model.RouteKey("shop", "root"))
 		Expect(err).To(MatchError(`route "root" of service "shop" does not exist`))
 		Expect(h.names(ctx, store.Query{Kind: model.KindRoute})).To(BeEmpty())

@@ -98,7 +98,7 @@ func secretSpecs(h *harness) {
 		return list
 	}
 
-	It("takes a client secret that is the name of a secret for that secret, and says so", func(ctx SpecContext) {
+	It("replace a client secret that is the name of a secret by a reference, with a warning", func(ctx SpecContext) {
 		h.create(ctx, generic("cookies", "a"), generic("client", "b"))
 		stored := func(sent, kept string, warnings ...string) {
 			GinkgoHelper()
@@ -116,7 +116,7 @@ func secretSpecs(h *harness) {
 		stored("clients", `"client_secret":"sealed:v1:`)
 	})
 
-	It("are sealed with another key, in the history too, and mean the same", func(ctx SpecContext) {
+	It("can be resealed with another key, including the history, and keep their contents", func(ctx SpecContext) {
 		h.create(ctx, generic("cookies", "first"), upstream("blue")) // revision 1
 		h.create(ctx, login("hunter2"), generic("gone", "secret"))
 		put(ctx, generic("cookies", "second"))
@@ -128,7 +128,7 @@ func secretSpecs(h *harness) {
 		sealer.set("old", "new")
 		Expect(resealer.Reseal(ctx)).To(Equal(store.Resealed{Current: 2, Logged: 6}))
 
-		By("without a revision")
+		By("no new revision")
 		Expect(h.revision(ctx)).To(Equal(int64(4)))
 		after, err := h.get(ctx, model.SecretKey("cookies"))
 		Expect(err).NotTo(HaveOccurred())
@@ -145,10 +145,10 @@ func secretSpecs(h *harness) {
 			" > " + sealedWith("new", "secret", "secret/gone/value"), sealedWith("new", "secret", "secret/gone/value") + " > ",
 		}))
 
-		By("and a second time nothing is left to do")
+		By("nothing is left to do a second time")
 		Expect(resealer.Reseal(ctx)).To(Equal(store.Resealed{}))
 
-		By("so that the old key is needed no more")
+		By("the old key is no longer needed")
 		_, err = h.openAgain(ctx, Settings{Sealer: keys("old")})
 		Expect(err).To(MatchError(HavePrefix("the secrets of this database were sealed with another key (")))
 		h.store = h.open(ctx, Settings{Sealer: keys("new"), InUse: true})
@@ -166,7 +166,7 @@ func secretSpecs(h *harness) {
 		Expect(now.(*model.Secret).Value).To(Equal(sealedWith("new", "first", "secret/cookies/value")))
 	})
 
-	It("stay as they are when one does not open", func(ctx SpecContext) {
+	It("remain unchanged if one cannot be opened", func(ctx SpecContext) {
 		h.create(ctx, generic("cookies", "first"))
 		sealer.set("old", "lost")
 		h.create(ctx, generic("token", "second"))
@@ -182,7 +182,7 @@ func secretSpecs(h *harness) {
 		Expect(logged(ctx, "cookies")).To(Equal([]string{" > " + sealedWith("old", "first", "secret/cookies/value")}))
 	})
 
-	It("are not sealed with a key that was left behind", func(ctx SpecContext) {
+	It("are not sealed with an outdated key", func(ctx SpecContext) {
 		h.create(ctx, generic("cookies", "first"))
 		elsewhere := keys("old")
 		behind := h.open(ctx, Settings{Sealer: elsewhere})
@@ -201,7 +201,7 @@ func secretSpecs(h *harness) {
 		Expect(write()).To(Succeed())
 	})
 
-	It("are sealed again when they are sent sealed with a key that is about to go", func(ctx SpecContext) {
+	It("are resealed if they are sent sealed with an old key", func(ctx SpecContext) {
 		sealer.set("old", "new")
 		h.create(ctx, generic("cookies", sealedWith("old", "first", "secret/cookies/value")))
 		got, err := h.get(ctx, model.SecretKey("cookies"))
@@ -209,7 +209,7 @@ func secretSpecs(h *harness) {
 		Expect(got.(*model.Secret).Value).To(Equal(sealedWith("new", "first", "secret/cookies/value")))
 	})
 
-	It("are all sealed with the new key when many write meanwhile", func(ctx SpecContext) {
+	It("are all sealed with the new key if others write meanwhile", func(ctx SpecContext) {
 		const writers, writes = 4, 10
 		inParallel(writers+2, func(n int) {
 			if n >= writers {
@@ -230,7 +230,7 @@ func secretSpecs(h *harness) {
 		Expect(h.store.(store.Resealer).Reseal(ctx)).To(Equal(store.Resealed{}))
 	})
 
-	It("wait for who writes with the old key", func(ctx SpecContext) {
+	It("wait for writers with the old key", func(ctx SpecContext) {
 		done := make(chan store.Resealed, 1)
 		h.write(ctx, func(w store.Writer) error {
 			if err := w.Insert(generic("cookies", "first")); err != nil {
@@ -250,7 +250,7 @@ func secretSpecs(h *harness) {
 		Eventually(done, "10s").Should(Receive(Equal(store.Resealed{Current: 1, Logged: 1})))
 	})
 
-	It("of a database that no key was used with have no key to change", func(ctx SpecContext) {
+	It("have no key to change if the database has never had one", func(ctx SpecContext) {
 		h.openAgain = h.newDatabase(ctx)
 		h.open(ctx, Settings{})
 		_, err := h.openAgain(ctx, Settings{Sealer: sealer, InUse: true})

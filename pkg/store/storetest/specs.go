@@ -35,7 +35,7 @@ type Open func(ctx context.Context, settings Settings) (store.Store, error)
 // database.
 func Specs(newDatabase func(ctx context.Context) Open) {
 	h := &harness{newDatabase: newDatabase}
-	Describe("as every store", func() {
+	Describe("as a store", func() {
 		BeforeEach(func(ctx SpecContext) {
 			before := gleak.Goroutines()
 			DeferCleanup(func() {
@@ -53,8 +53,8 @@ func Specs(newDatabase func(ctx context.Context) Open) {
 		Describe("compaction", func() { compactionSpecs(h) })
 		Describe("a rollback", func() { rollbackSpecs(h) })
 		Describe("a large transaction", func() { batchSpecs(h) })
-		Describe("what goes over pages", func() { pageSpecs(h) })
-		Describe("many at once", func() { concurrencySpecs(h) })
+		Describe("what exceeds a page", func() { pageSpecs(h) })
+		Describe("concurrent processes", func() { concurrencySpecs(h) })
 		Describe("tokens", func() { tokenSpecs(h) })
 		Describe("tokens of proxies", func() { proxyTokenSpecs(h) })
 		Describe("notes", func() { noteSpecs(h) })

@@ -34,7 +34,7 @@ func tokenSpecs(h *harness) {
 
 	BeforeEach(func() { tokens = h.store.(store.Tokens) })
 
-	It("are kept, by name, apart from the configuration", func(ctx SpecContext) {
+	It("are stored by name, separately from the configuration", func(ctx SpecContext) {
 		Expect(tokens.HasTokens(ctx)).To(BeFalse())
 		Expect(tokens.Tokens(ctx)).To(BeEmpty())
 		create(ctx, token("ci", "viewer"), token("Ann", "admin"))
@@ -47,7 +47,7 @@ func tokenSpecs(h *harness) {
 		Expect(change.Entries).To(BeEmpty())
 	})
 
-	It("have names and hashes of their own", func(ctx SpecContext) {
+	It("have unique names and hashes", func(ctx SpecContext) {
 		create(ctx, token("ci", "viewer"))
 		again := token("ci", "admin")
 		again.Hash = store.HashToken("another")
@@ -69,7 +69,7 @@ func tokenSpecs(h *harness) {
 		Expect(tokens.TouchToken(ctx, "gone", at.Time)).To(Succeed())
 	})
 
-	It("are deleted, the last admin only on request", func(ctx SpecContext) {
+	It("can be deleted, the last admin's only on request", func(ctx SpecContext) {
 		create(ctx, token("ann", "admin"), token("bob", "admin"), token("ci", "viewer"))
 		Expect(tokens.DeleteToken(ctx, "ann", true)).To(Succeed())
 		err := tokens.DeleteToken(ctx, "bob", true)
@@ -84,7 +84,7 @@ func tokenSpecs(h *harness) {
 		}
 	})
 
-	It("keep one admin when two are deleted at once", func(ctx SpecContext) {
+	It("keep one admin if two are deleted at the same time", func(ctx SpecContext) {
 		stores := []store.Tokens{tokens, h.open(ctx, Settings{}).(store.Tokens)}
 		create(ctx, token("ann", "admin"), token("bob", "admin"))
 		var refused atomic.Int64

@@ -372,7 +372,7 @@ func (s *edsSim) check() {
 	for host, clusters := range s.envoy.routes {
 		for _, name := range clusters {
 			c := s.envoy.clusters[name]
-			Expect(c).NotTo(BeNil(), "host %s names cluster %s, which is not there", host, name)
+			Expect(c).NotTo(BeNil(), "host %s names cluster %s, which does not exist", host, name)
 			Expect(c.serves && (!c.discovered || c.assigned != "" || c.warms()) || c.excused || !s.now.Before(c.sentAt.Add(simBound))).To(BeTrue(),
 				"host %s names cluster %s, which warms or has no endpoints: %+v", host, name, *c)
 		}
@@ -454,7 +454,7 @@ func (s *edsSim) isDone() bool {
 }
 
 var _ = Describe("a simulated Envoy whose clusters have assignments", func() {
-	It("has endpoints where routes lead, never waits for any in vain, and ends where it should", func() {
+	It("has endpoints where routes lead, never waits for any in vain, and ends in the expected state", func() {
 		for seed := range seeds() {
 			By(fmt.Sprintf("seed %d", seed))
 			newEDSSim(seed).run(200)

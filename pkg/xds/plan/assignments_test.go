@@ -62,13 +62,13 @@ var _ = Describe("The assignment of a cluster", func() {
 		s.Subscribe(snapshot.EndpointType, []string{"a"}, nil)
 		Expect(next()).To(Equal([]string{"ClusterLoadAssignment +a"}))
 		s.Ack(nonce["ClusterLoadAssignment"])
-		Expect(next()).To(Equal([]string{"RouteConfiguration +rc"}), "before the answer to the cluster, which another one may hold back")
+		Expect(next()).To(Equal([]string{"RouteConfiguration +rc"}), "before the answer to the cluster, which another one may delay")
 		s.Ack(nonce["RouteConfiguration"])
 		s.Ack(nonce["Cluster"])
 		Expect(applied()).To(BeTrue())
 	}
 
-	It("makes it usable, and is part of no revision when it changes later", func() {
+	It("makes it usable, and belongs to no revision when it changes later", func() {
 		bring()
 		want(1, 1, 81)
 		Expect(next()).To(Equal([]string{"ClusterLoadAssignment +a"}))
@@ -78,7 +78,7 @@ var _ = Describe("The assignment of a cluster", func() {
 		Expect(next()).To(BeEmpty())
 	})
 
-	It("is sent again behind its cluster, which is applied with it", func() {
+	It("is sent again after its cluster, which is applied with it", func() {
 		bring()
 		want(2, 2, 80)
 		Expect(next()).To(Equal([]string{"Cluster +a", "ClusterLoadAssignment +a"}))
@@ -90,7 +90,7 @@ var _ = Describe("The assignment of a cluster", func() {
 		Expect(reached(2)).To(BeTrue())
 	})
 
-	It("does not stand for that of a new form of the cluster, which was sent after it", func() {
+	It("does not count for a new form of the cluster that was sent after it", func() {
 		bring()
 		want(2, 1, 81)
 		Expect(next()).To(Equal([]string{"ClusterLoadAssignment +a"}))
@@ -105,7 +105,7 @@ var _ = Describe("The assignment of a cluster", func() {
 		Expect(applied()).To(BeTrue())
 	})
 
-	It("that is refused leaves the old one, and stands in the way of its host", func() {
+	It("that is refused leaves the old one in use, and blocks its host", func() {
 		bring()
 		want(2, 1, 81)
 		next()
@@ -120,7 +120,7 @@ var _ = Describe("The assignment of a cluster", func() {
 		Expect(s.Refused()).To(BeEmpty())
 	})
 
-	It("goes with its cluster, and is never taken back", func() {
+	It("disappears with its cluster, and is never removed on its own", func() {
 		bring()
 		s.Want(world(2))
 		Expect(next()).To(Equal([]string{"RouteConfiguration +rc"}))
@@ -135,7 +135,7 @@ var _ = Describe("The assignment of a cluster", func() {
 		Expect(s.Foreign()).To(BeZero())
 	})
 
-	It("is compared after a reconnect: nothing is sent of what the Envoy has", func() {
+	It("is compared after a reconnect, and not sent again if the Envoy has it", func() {
 		want(1, 1, 80)
 		have := map[string]string{"a": discovered("a", 1, false).Version}
 		s = plan.NewStream(plan.Options{})
@@ -150,7 +150,7 @@ var _ = Describe("The assignment of a cluster", func() {
 		Expect(next()).To(Equal([]string{"ClusterLoadAssignment +a"}))
 	})
 
-	It("that does not exist is not said to a cluster that serves in an older form", func() {
+	It("that does not exist is not reported to a cluster that is served in an older form", func() {
 		bring()
 		s.Want(assignedWorld(2, nil, host("shop", discovered("a", 2, false))))
 		Expect(next()).To(Equal([]string{"Cluster +a"}))
@@ -159,7 +159,7 @@ var _ = Describe("The assignment of a cluster", func() {
 		Expect(next()).To(BeEmpty())
 	})
 
-	It("that does not exist is not said to a cluster that has served without any, though another holds the answer back", func() {
+	It("that does not exist is not reported to a cluster that never had one, even if another cluster delays the answer", func() {
 		b := []*snapshot.Resource{assignment("b", 80)}
 		s.Want(assignedWorld(1, b, host("shop", cluster("a", 1, false)), host("blog", discovered("b", 1, false))))
 		Expect(next()).To(Equal([]string{"Cluster +a +b", "Listener +http"}))
@@ -175,7 +175,7 @@ var _ = Describe("The assignment of a cluster", func() {
 		Expect(next()).To(BeEmpty())
 	})
 
-	It("is asked for by thousands of names at once", func() {
+	It("can be requested for thousands of names at the same time", func() {
 		var assignments []*snapshot.Resource
 		var clusters []*snapshot.Resource
 		var names []string

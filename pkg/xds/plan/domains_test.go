@@ -126,7 +126,7 @@ var _ = Describe("a domain that moves to another host", func() {
 		return names
 	}
 
-	It("moves when the host that gives it up can change, and both change together", func() {
+	It("moves when the host that gives it up can change; both change together", func() {
 		e.want(1, hostAt("h1", "x.test", a), hostAt("h2", "y.test", b))
 		e.want(2, hostAt("h1", "z.test", slow), hostAt("h2", "x.test", b))
 		Expect(e.has).To(Equal(map[string]string{"x.test": "h1=a", "y.test": "h2=b"}))
@@ -156,7 +156,7 @@ var _ = Describe("a domain that moves to another host", func() {
 		Expect(e.has).To(Equal(map[string]string{"x.test": "h2=slow"}))
 	})
 
-	It("moves along a chain at one time", func() {
+	It("moves along a chain in one step", func() {
 		e.want(1, hostAt("h1", "x.test", a), hostAt("h2", "y.test", b), hostAt("h3", "z.test", b), hostAt("h4", "u.test", a))
 		e.want(2, hostAt("h1", "y.test", slow), hostAt("h2", "z.test", b), hostAt("h3", "x.test", b), hostAt("h4", "u.test", b))
 		Expect(e.has).To(Equal(map[string]string{"x.test": "h1=a", "y.test": "h2=b", "z.test": "h3=b", "u.test": "h4=b"}), "h4 waits for nobody")
@@ -164,13 +164,13 @@ var _ = Describe("a domain that moves to another host", func() {
 		Expect(e.has).To(Equal(map[string]string{"y.test": "h1=slow", "z.test": "h2=b", "x.test": "h3=b", "u.test": "h4=b"}))
 	})
 
-	It("goes with a deleted host if the new one needs what the Envoy refused", func() {
+	It("is removed with a deleted host if the new one needs what the Envoy refused", func() {
 		e.want(1, hostAt("h1", "x.test", a), hostAt("h2", "y.test", b))
 		e.want(2, hostAt("h2", "x.test", cluster("bad", 1, true)))
 		Expect(e.has).To(Equal(map[string]string{"y.test": "h2=b"}))
 	})
 
-	It("is refused with all that move together, and with nothing else", func() {
+	It("is refused together with all that move with it, and with nothing else", func() {
 		poison := cluster("poison", 1, false)
 		e.want(1, hostAt("h1", "x.test", a), hostAt("h2", "y.test", b), hostAt("h3", "z.test", b))
 		e.want(2, hostAt("h1", "y.test", poison), hostAt("h2", "x.test", b), hostAt("h3", "z.test", a))
@@ -185,7 +185,7 @@ var _ = Describe("a domain that moves to another host", func() {
 		Expect(e.stream.Refused()).To(BeEmpty())
 	})
 
-	It("ends a search whose rest is taken back", func() {
+	It("ends a search if the rest of it is withdrawn", func() {
 		e.want(1, hostAt("h1", "x.test", a), hostAt("h2", "y.test", b), hostAt("h3", "z.test", b))
 		next := func() plan.Message {
 			GinkgoHelper()
@@ -210,7 +210,7 @@ var _ = Describe("a domain that moves to another host", func() {
 		Expect(applied).To(BeTrue())
 	})
 
-	It("is never in two hosts, never missing while it is wanted, and gets where it should, whatever else changes", func() {
+	It("is never in two hosts, never missing while it is wanted, and ends in the right host, whatever else changes", func() {
 		for seed := range seeds() {
 			rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a seeded test
 			e = newDomainEnvoy()

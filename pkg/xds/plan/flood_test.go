@@ -75,7 +75,7 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		return next()
 	}
 
-	It("is refused at once where there is none, and nothing is kept", func() {
+	It("is refused immediately if it does not exist, and nothing is stored", func() {
 		s.Want(certified(1, certificate("shop.test", 1)))
 		next()
 		Expect(ask("x.test")).To(Equal([]string{"-x.test"}))
@@ -83,11 +83,11 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		ackAll()
 		s.Unsubscribe(snapshot.SecretType, []string{"x.test"})
 		s.Want(certified(2, certificate("shop.test", 1), certificate("x.test", 1)))
-		Expect(next()).To(BeEmpty(), "nobody has asked since")
+		Expect(next()).To(BeEmpty(), "nobody has requested it since")
 		Expect(ask("x.test")).To(Equal([]string{"+x.test"}))
 	})
 
-	It("is taken back at once when it is gone, whatever else is under way", func() {
+	It("is removed immediately when it is deleted, whatever else is under way", func() {
 		w := certified(1, certificate("shop.test", 1), certificate("other.test", 1))
 		s.Want(w)
 		next()
@@ -99,7 +99,7 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		Expect(s.Foreign()).To(BeZero())
 	})
 
-	It("is refused when it went before it was sent", func() {
+	It("is refused if it was deleted before it was sent", func() {
 		s.Want(certified(1, certificate("shop.test", 1)))
 		next()
 		s.Subscribe(snapshot.SecretType, []string{"shop.test"}, nil)
@@ -107,7 +107,7 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		Expect(next()).To(Equal([]string{"-shop.test"}))
 	})
 
-	It("is kept for the last thousand names under a wildcard, even while the Envoy answers nothing", func() {
+	It("is kept for the last thousand names under a wildcard, even if the Envoy answers nothing", func() {
 		s.Want(certified(1, certificate("*.test", 1)))
 		next()
 		for i := range 2500 {
@@ -119,7 +119,7 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		Expect(s.Foreign()).To(BeNumerically("<=", 1500), "until the Envoy answers")
 		ackAll()
 		Expect(s.Foreign()).To(BeZero())
-		By("and answers those that are too many at once")
+		By("more names than that in one request are answered too")
 		var names []string
 		for i := range 1200 {
 			names = append(names, fmt.Sprintf("q%d.test", i))
@@ -134,7 +134,7 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		Expect(next()).To(HaveLen(1000))
 	})
 
-	It("that the Envoy refuses is not sent again for any name, until it changes, and is told", func() {
+	It("that the Envoy refuses is not sent again for any name until it changes, and is reported", func() {
 		bad := certificate("*.test", 1)
 		s.Want(certified(1, bad, certificate("good.test", 1)))
 		next()
@@ -165,7 +165,7 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		Expect(applied).To(BeTrue())
 	})
 
-	It("is waited for when it changes or goes, and not when clients make up names meanwhile", func() {
+	It("is awaited when it changes or is deleted, and not if clients make up names meanwhile", func() {
 		reached := func(revision int64) bool {
 			_, ok := s.Reached(plan.Goal{Revision: revision})
 			return ok
@@ -192,10 +192,10 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		ackAll()
 		s.Want(certified(3, certificate("*.wild.test", 1)))
 		ask("c.wild.test")
-		Expect(reached(3)).To(BeFalse(), "a connection would still be shown it")
+		Expect(reached(3)).To(BeFalse(), "a connection would still get it")
 		ackAll()
 		Expect(reached(3)).To(BeTrue())
-		By("whatever becomes of one that was to change")
+		By("whatever happens to one that was to change")
 		s.Want(certified(4, certificate("*.wild.test", 4)))
 		next()
 		s.Unsubscribe(snapshot.SecretType, []string{"b.wild.test"})
@@ -207,10 +207,10 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		for i := range 1001 {
 			ask(fmt.Sprintf("r%d.wild.test", i))
 		}
-		Expect([]bool{reached(5), isApplied()}).To(Equal([]bool{true, true}), "all that had it are taken back")
+		Expect([]bool{reached(5), isApplied()}).To(Equal([]bool{true, true}), "it is removed under every name")
 	})
 
-	It("is compared, after a reconnect, with what the Envoy reports", func() {
+	It("is compared with the Envoy's report after a reconnect", func() {
 		one, two := certificate("one.test", 1), certificate("two.test", 2)
 		s.Want(certified(1, one, two))
 		version := func(c *snapshot.Certificate) string {

@@ -54,7 +54,7 @@ var _ = Describe("a goal", func() {
 	shop := func(revision int64) plan.Goal { return plan.Goal{Revision: revision, Hosts: []string{"shop"}} }
 	fast, slow := cluster("fast", 1, false), cluster("slow", 1, true)
 
-	It("is reached with the acknowledgment of the host, and not before", func() {
+	It("is reached when the host is acknowledged, and not before", func() {
 		s.Want(world(1, host("shop", fast)))
 		Expect(reached(shop(1))).To(BeFalse())
 		next()
@@ -68,7 +68,7 @@ var _ = Describe("a goal", func() {
 		Expect(reached(plan.Goal{Revision: 2, Hosts: []string{"blog"}})).To(BeFalse(), "it may come with the revision")
 	})
 
-	It("is reached in the newest form only, if it asks for that, where a revision has several", func() {
+	It("is reached only in the newest form, on request, if a revision has several", func() {
 		newest := shop(1)
 		newest.Newest = true
 		live(world(1, host("shop", fast)))
@@ -94,7 +94,7 @@ var _ = Describe("a goal", func() {
 		Expect(reached(shop(2))).To(BeTrue())
 	})
 
-	It("is not proven by an Envoy that has asked for nothing", func() {
+	It("is not proven by an Envoy that has not subscribed to anything", func() {
 		asking := plan.NewStream(plan.Options{})
 		w := world(1, host("shop", fast))
 		w.Listeners, w.Hosts = nil, nil
@@ -115,7 +115,7 @@ var _ = Describe("a goal", func() {
 		Expect(lack.Wait.Until).To(Equal(now.Add(20 * time.Second)))
 	})
 
-	It("is proven where the answer about a cluster is held back", func() {
+	It("is proven even if the answer about a cluster is delayed", func() {
 		live(world(1, host("shop", fast)))
 		s.Want(world(2, host("shop", fast), host("blog", slow)))
 		next()
@@ -127,10 +127,10 @@ var _ = Describe("a goal", func() {
 		ack(snapshot.ListenerType)
 		Expect(reached(shop(3))).To(BeTrue())
 		_, applied := s.Applied()
-		Expect(applied).To(BeFalse(), "the slow cluster is not there")
+		Expect(applied).To(BeFalse(), "the slow cluster is missing")
 	})
 
-	It("is not proven for a form that warms by an answer about something else", func() {
+	It("is not proven for a warming form by an answer about something else", func() {
 		live(world(1, host("shop", slow)))
 		w := world(2, host("shop", cluster("slow", 2, true)))
 		w.Listeners = append(w.Listeners, listener("https"))
@@ -156,7 +156,7 @@ var _ = Describe("a goal", func() {
 		Expect(reached(shop(3))).To(BeTrue())
 	})
 
-	It("tells in what words the host was refused", func() {
+	It("reports Envoy's reason for refusing the host", func() {
 		live(world(1, host("shop", fast)))
 		s.Want(world(2, host("shop", cluster("poison", 1, false))))
 		next()
@@ -171,7 +171,7 @@ var _ = Describe("a goal", func() {
 		Expect(s.Refused()).To(BeEmpty())
 	})
 
-	It("tells which cluster was refused", func() {
+	It("reports which cluster was refused", func() {
 		live(world(1, host("shop", fast)))
 		s.Want(world(2, host("shop", cluster("bad", 1, false))))
 		next()
@@ -183,7 +183,7 @@ var _ = Describe("a goal", func() {
 		Expect(lack.Refusal.Resource).To(Equal("bad"))
 	})
 
-	It("covers listeners, and everything", func() {
+	It("can cover listeners, and everything", func() {
 		listeners, everything := plan.Goal{Revision: 1, Listeners: true}, plan.Goal{Revision: 1, All: true}
 		s.Want(world(1, host("shop", fast)))
 		next()
@@ -195,7 +195,7 @@ var _ = Describe("a goal", func() {
 		Expect(reached(everything)).To(BeTrue())
 	})
 
-	It("counts a wait that ran out, once", func() {
+	It("counts a wait that reaches its bound, once", func() {
 		live(world(1, host("shop", fast)))
 		s.Want(world(2, host("shop", slow)))
 		next()
@@ -211,7 +211,7 @@ var _ = Describe("a goal", func() {
 		Expect(s.Overdue()).To(BeEmpty(), "it is the same wait")
 	})
 
-	Describe("of another listener", func() {
+	Describe("for a moved listener", func() {
 		// behind is a world behind one listener.
 		behind := func(name string, revision int64) *snapshot.Snapshot {
 			w := world(revision, host("shop", fast))
@@ -224,7 +224,7 @@ var _ = Describe("a goal", func() {
 			Expect(next()).To(Equal([]string{"listeners +https"}))
 		})
 
-		It("keeps the old one until the new one is acknowledged", func() {
+		It("keeps the old listener until the new one is acknowledged", func() {
 			Expect(next()).To(BeEmpty())
 			_, ok := s.Applied()
 			Expect(ok).To(BeFalse())
@@ -236,7 +236,7 @@ var _ = Describe("a goal", func() {
 			Expect(reached(plan.Goal{Revision: 2, Listeners: true})).To(BeTrue())
 		})
 
-		It("keeps the old one when the new one is refused, and says so", func() {
+		It("keeps the old listener if the new one is refused, and reports it", func() {
 			s.Nack(heard[snapshot.ListenerType][0], "port in use", now)
 			Expect(next()).To(BeEmpty())
 			_, ok := s.Applied()

@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("An Envoy whose listeners lack the filters of logins", func() {
-	It("never gets a host that asks for one: it would let everybody in", func() {
+	It("never receives a host that requires a login, which would let everybody in", func() {
 		s := plan.NewStream(plan.Options{WarmBound: 20 * time.Second})
 		now := time.Unix(1_800_000_000, 0)
 		s.Subscribe(snapshot.ClusterType, nil, nil)
@@ -36,7 +36,7 @@ var _ = Describe("An Envoy whose listeners lack the filters of logins", func() {
 		}
 		Expect(hosts).To(HaveKey("blog"))
 		Expect(hosts["shop"].says).NotTo(HavePrefix("login"))
-		By("until it asks for them")
+		By("until it has subscribed to them")
 		s.Subscribe(snapshot.ExtensionType, []string{"jwt"}, nil)
 		for range 3 {
 			pass()

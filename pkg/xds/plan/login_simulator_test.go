@@ -175,7 +175,7 @@ func (s *loginSim) read() {
 		return
 	case snapshot.SecretType:
 		for _, name := range m.Removed {
-			Expect(name).NotTo(HavePrefix("login/"), "a secret of a login is never taken back")
+			Expect(name).NotTo(HavePrefix("login/"), "a secret of a login is never removed")
 		}
 		for _, r := range m.Resources {
 			if had := e.secrets[r.Name]; had != "" && had != r.Version {
@@ -362,7 +362,7 @@ func (s *loginSim) run(steps int) {
 }
 
 var _ = Describe("an Envoy with logins that come and go", func() {
-	It("never loses a secret that it was given, never answers wrong, and ends where it should", func() {
+	It("never loses a secret that it received, never answers wrong, and ends in the expected state", func() {
 		for seed := range seeds() {
 			By(fmt.Sprintf("seed %d", seed))
 			newLoginSim(seed).run(200)

@@ -86,7 +86,7 @@ var _ = Describe("a login", func() {
 		Expect([]any{revision, ok}).To(Equal([]any{int64(2), true}))
 	}
 
-	It("is on when its secrets and its provider are there, and says what it waits for", func() {
+	It("is active when its secrets and its provider are there, and reports what it waits for", func() {
 		live()
 		s.Want(guarded(2, openHost("shop", 1), loginHost("till", login{name: "a"}, false)))
 		Expect(next()).To(Equal([]string{"extension a/0=0/0", "routes login/keeper:a shop:open"}))
@@ -114,7 +114,7 @@ var _ = Describe("a login", func() {
 		Expect(applied).To(BeTrue())
 	})
 
-	It("goes on when the bound is over, which is told once", func() {
+	It("is activated when the bound is reached, which is reported once", func() {
 		live()
 		s.Want(guarded(2, openHost("shop", 1), loginHost("till", login{name: "a"}, false)))
 		next()
@@ -128,14 +128,14 @@ var _ = Describe("a login", func() {
 		Expect(s.Overdue()).To(BeEmpty())
 	})
 
-	It("is in the first configuration of an Envoy, which does not ask before", func() {
+	It("is in the first configuration of an Envoy, which has no subscription before", func() {
 		s.Want(guarded(1, openHost("shop", 1), loginHost("till", login{name: "a"}, false)))
 		Expect(next()).To(ContainElement("extension a/0=0/0"))
 		ack()
 		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open till:a/0"}))
 	})
 
-	It("leaves its secrets behind when it goes, and its provider for as long as a host names it", func() {
+	It("leaves its secrets behind when it is removed, and its provider as long as a host names it", func() {
 		on()
 		s.Want(guarded(3, openHost("shop", 1)))
 		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open"}))
@@ -152,16 +152,16 @@ var _ = Describe("a login", func() {
 		ack()
 		now = now.Add(time.Hour)
 		Expect(next()).To(BeEmpty())
-		Expect(s.Foreign()).To(BeZero(), "the secrets were given to it")
+		Expect(s.Foreign()).To(BeZero(), "the secrets were sent to it")
 
 		s.Want(guarded(4, openHost("shop", 2)))
 		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open"}))
 		ack()
 		ask("a")
-		Expect(next()).To(BeEmpty(), "there is nothing to answer, and it is not taken back")
+		Expect(next()).To(BeEmpty(), "there is nothing to answer, and it is not removed")
 	})
 
-	It("that goes and comes back while its secrets are under way is not there before they are", func() {
+	It("that is removed and comes back while its secrets are under way is not active before they are", func() {
 		with := func(revision int64) { s.Want(guarded(revision, loginHost("till", login{name: "a"}, false))) }
 		with(1)
 		next()
@@ -180,7 +180,7 @@ var _ = Describe("a login", func() {
 		Expect(applied).To(BeTrue())
 	})
 
-	It("that goes while its keys change leaves the newest ones behind", func() {
+	It("that is removed while its keys change leaves the newest keys behind", func() {
 		on()
 		s.Want(guarded(3, openHost("shop", 1), loginHost("till", login{name: "a", keys: 1}, false)))
 		Expect(next()).To(Equal([]string{"extension a/0=0/1"}))
@@ -221,7 +221,7 @@ var _ = Describe("a login", func() {
 		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open till:a/0"}))
 	})
 
-	It("is kept after a reconnect, before which nothing is said about routes", func() {
+	It("is kept after a reconnect, and nothing is sent about routes before", func() {
 		had := map[string]string{"login/filter/old/client": "1", "login/filter/old/hmac": "1"}
 		start()
 		s.Want(guarded(5, openHost("shop", 1)))
@@ -230,7 +230,7 @@ var _ = Describe("a login", func() {
 		s.Subscribe(snapshot.RouteType, []string{"rc"}, map[string]string{"rc": "1"})
 		Expect(next()).To(BeEmpty(), "it may use secrets that only it knows of")
 		s.Subscribe(snapshot.ListenerType, nil, map[string]string{"http": listener("http").Version})
-		Expect(next()).To(Equal([]string{"listeners"}), "to hear an answer")
+		Expect(next()).To(Equal([]string{"listeners"}), "to get an answer")
 		Expect(next()).To(BeEmpty())
 		s.Subscribe(snapshot.SecretType, []string{"login/filter/old/client", "login/filter/old/hmac", "login/filter/never/client"}, had)
 		Expect(next()).To(Equal([]string{"routes login/keeper:never,old shop:open"}))
@@ -240,7 +240,7 @@ var _ = Describe("a login", func() {
 		Expect(s.Foreign()).To(BeZero(), "some cost no room")
 	})
 
-	It("that an Envoy never had is not waited for after a reconnect", func() {
+	It("that an Envoy never had is not awaited after a reconnect", func() {
 		start()
 		s.Want(guarded(5, openHost("shop", 1)))
 		s.Subscribe(snapshot.ListenerType, nil, map[string]string{"http": listener("http").Version})
@@ -250,7 +250,7 @@ var _ = Describe("a login", func() {
 		Expect(next()).To(Equal([]string{"routes shop:open"}))
 	})
 
-	It("with names that nobody serves is kept within the room that there is", func() {
+	It("with names that no host uses is kept within a limit", func() {
 		live()
 		s.SetRoom(10)
 		var names []string
@@ -262,7 +262,7 @@ var _ = Describe("a login", func() {
 		Expect(s.Subscribe(snapshot.SecretType, names[74:], nil)).To(BeFalse())
 	})
 
-	It("with a provider that the Envoy refuses holds no other one back", func() {
+	It("with a provider that the Envoy refuses does not block another one", func() {
 		live()
 		var hosts []*snapshot.Parts
 		for i := range 6 {
@@ -303,7 +303,7 @@ var _ = Describe("a login", func() {
 		Expect(applied).To(BeFalse())
 	})
 
-	It("that is gone costs nothing for each stream whose Envoy had the same", func() {
+	It("that is removed costs nothing for each stream whose Envoy had the same", func() {
 		want := guarded(1, openHost("shop", 1))
 		first, second := want.Keeping([]string{"login/filter/a"}), want.Keeping([]string{"login/filter/a"})
 		Expect(first).To(HaveLen(2))

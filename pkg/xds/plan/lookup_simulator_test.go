@@ -196,7 +196,7 @@ func (s *lookupSim) run(steps int) {
 	_, applied := s.stream.Applied()
 	Expect(applied).To(BeTrue())
 	Expect(s.stream.Unanswered()).To(BeZero())
-	Expect(s.stream.Foreign()).To(BeZero(), "of a name without a certificate nothing is kept")
+	Expect(s.stream.Foreign()).To(BeZero(), "nothing is kept for a name without a certificate")
 	Expect(s.stream.Refused()).To(BeEmpty())
 	for name, version := range s.has {
 		Expect(version).NotTo(BeEmpty(), "the handshake for %s hangs", name)
@@ -205,8 +205,8 @@ func (s *lookupSim) run(steps int) {
 	s.checkNewest()
 }
 
-var _ = Describe("an Envoy whose clients ask for certificates that come and go", func() {
-	It("has the newest of each, answers every name, and keeps none without", func() {
+var _ = Describe("an Envoy whose clients request certificates that come and go", func() {
+	It("has the newest of each, answers every name, and keeps none that is deleted", func() {
 		for seed := range seeds() {
 			By(fmt.Sprintf("seed %d", seed))
 			newLookupSim(seed).run(200)

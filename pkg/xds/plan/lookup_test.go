@@ -14,7 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-var _ = Describe("the certificate that a client of an Envoy asks for", func() {
+var _ = Describe("the certificate that a client of an Envoy requests", func() {
 	var s *plan.Stream
 	var now time.Time
 	var last []string // nonces
@@ -70,13 +70,13 @@ var _ = Describe("the certificate that a client of an Envoy asks for", func() {
 			"+shop.test", "+a.wild.test", "+SHOP.Test", "+A.Wild.TEST", "+default/"))
 	})
 
-	It("is answered with its removal when there is none, and nothing is kept", func() {
+	It("is answered with its removal if it does not exist, and nothing is stored", func() {
 		Expect(ask("other.test", "wild.test", "a.b.wild.test", "shop.test.", "x.shop.test", "")).To(ConsistOf(
 			"-", "-a.b.wild.test", "-other.test", "-shop.test.", "-wild.test", "-x.shop.test"))
 		Expect(s.Foreign()).To(BeZero())
 		ack()
 		Expect(ask("other.test")).To(Equal([]string{"-other.test"}), "each time")
-		By("also beyond the room for names that nobody serves")
+		By("even beyond the limit for unknown names")
 		s.SetRoom(0)
 		for i := range 20_000 {
 			name := fmt.Sprintf("n%d.test", i)
@@ -86,17 +86,17 @@ var _ = Describe("the certificate that a client of an Envoy asks for", func() {
 		Expect(s.Foreign()).To(BeZero())
 	})
 
-	It("is sent again when it changes, to those who asked", func() {
+	It("is sent again when it changes, to those who requested it", func() {
 		Expect(ask("shop.test", "a.wild.test")).To(Equal([]string{"+a.wild.test", "+shop.test"}))
 		ack()
 		want(2, certificate("*.wild.test", "2"), certificate("shop.test", "1"))
 		Expect(next()).To(Equal([]string{"+a.wild.test"}))
 		ack()
 		want(3, certificate("*.wild.test", "2"), certificate("a.wild.test", "3"), certificate("shop.test", "1"))
-		Expect(next()).To(Equal([]string{"+a.wild.test"}), "one of its own takes the place of the wildcard")
+		Expect(next()).To(Equal([]string{"+a.wild.test"}), "its own certificate replaces the wildcard's")
 	})
 
-	It("is taken back at once when it is gone", func() {
+	It("is removed immediately when it is deleted", func() {
 		s.Subscribe(snapshot.ClusterType, nil, nil)
 		s.Subscribe(snapshot.ListenerType, nil, nil)
 		Expect(ask("shop.test")).To(Equal([]string{"+shop.test"}))
@@ -107,7 +107,7 @@ var _ = Describe("the certificate that a client of an Envoy asks for", func() {
 		Expect(ask("shop.test")).To(Equal([]string{"-shop.test"}))
 	})
 
-	It("is taken back when a thousand other names were made up since", func() {
+	It("is removed even if a thousand other names were made up since", func() {
 		s.Subscribe(snapshot.ClusterType, nil, nil)
 		s.Subscribe(snapshot.ListenerType, nil, nil)
 		Expect(ask("shop.test")).To(Equal([]string{"+shop.test"}))
@@ -120,7 +120,7 @@ var _ = Describe("the certificate that a client of an Envoy asks for", func() {
 		Expect(ask("n1000.wild.test")).To(Equal([]string{"+n1000.wild.test", "-n1.wild.test"}))
 	})
 
-	It("is answered with its removal when the first one is refused, and stays when a later one is", func() {
+	It("is answered with its removal if the first one is refused, and kept if a later one is", func() {
 		Expect(ask("shop.test", "a.wild.test")).To(HaveLen(2))
 		s.Nack(last[0], "bad", now)
 		last = nil
@@ -142,10 +142,10 @@ var _ = Describe("the certificate that a client of an Envoy asks for", func() {
 		Expect(guilty).To(Equal("a.wild.test"))
 		Expect(s.Refused()).To(ContainElement(And(HaveField("Resource", "a.wild.test"), HaveField("Objects", []snapshot.ObjectRef{{Kind: "secret", Name: "for *.wild.test"}}))))
 		last = nil
-		Expect(next()).To(BeEmpty(), "it goes on with the older one")
+		Expect(next()).To(BeEmpty(), "it continues with the older one")
 	})
 
-	It("is what the Envoy has when it comes back", func() {
+	It("is the one that the Envoy has when it reconnects", func() {
 		Expect(s.Subscribe(snapshot.SecretType, []string{"shop.test", "gone.test"}, map[string]string{"shop.test": "old", "gone.test": "old"})).To(BeTrue())
 		Expect(next()).To(Equal([]string{"+shop.test", "-gone.test"}))
 	})

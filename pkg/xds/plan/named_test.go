@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-var _ = Describe("what an Envoy asks for by name", func() {
+var _ = Describe("a resource that an Envoy requests by name", func() {
 	var (
 		s    *plan.Stream
 		now  time.Time
@@ -58,7 +58,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		})
 	}
 
-	It("is sent when it is asked for, and anew when it changes", func() {
+	It("is sent when it is requested, and again when it changes", func() {
 		want(1, 1, []*snapshot.Resource{secret("pair/x", "1"), secret("pair/y", "1")}, nil)
 		Expect(next()).To(Equal([]string{"Cluster +a", "Listener"}))
 		s.Subscribe(snapshot.SecretType, []string{"pair/x"}, nil)
@@ -70,7 +70,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(applied).To(BeFalse())
 		ackAll()
 		_, applied = s.Applied()
-		Expect(applied).To(BeFalse(), "what names the other one goes on in its older form")
+		Expect(applied).To(BeFalse(), "what names the other one remains in its older form")
 		s.Subscribe(snapshot.SecretType, []string{"pair/y"}, nil)
 		Expect(next()).To(Equal([]string{"Secret +pair/y"}))
 		ackAll()
@@ -79,7 +79,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(next()).To(BeEmpty())
 	})
 
-	It("is answered at once when it does not exist", func() {
+	It("is answered immediately if it does not exist", func() {
 		want(1, 1, nil, nil)
 		next()
 		ackAll()
@@ -91,7 +91,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(next()).To(Equal([]string{"Secret +pair/x", "ClusterLoadAssignment +e"}), "and when it comes to exist")
 	})
 
-	It("is not answered when it was given up before", func() {
+	It("is not answered if the Envoy has unsubscribed before", func() {
 		want(1, 1, nil, nil)
 		next()
 		ackAll()
@@ -113,7 +113,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(next()).To(BeEmpty())
 	})
 
-	It("is removed after the grace, once everything else is there", func() {
+	It("is removed after the grace period, once everything else is in place", func() {
 		want(1, 1, []*snapshot.Resource{secret("pair/x", "1")}, nil)
 		s.Subscribe(snapshot.SecretType, []string{"pair/x"}, nil)
 		next()
@@ -128,7 +128,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(next()).To(Equal([]string{"Secret -pair/x"}))
 	})
 
-	It("is sent again when it is asked for again, and not after it was given up", func() {
+	It("is sent again when it is requested again, and not after the Envoy unsubscribed", func() {
 		want(1, 1, []*snapshot.Resource{secret("pair/x", "1")}, nil)
 		s.Subscribe(snapshot.SecretType, []string{"pair/x"}, nil)
 		next()
@@ -141,7 +141,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(next()).To(BeEmpty())
 	})
 
-	It("costs nothing after a reconnect, and goes when nobody wants it", func() {
+	It("costs nothing after a reconnect, and is removed when nothing uses it", func() {
 		s.Subscribe(snapshot.SecretType, []string{"pair/x", "pair/y"}, map[string]string{"pair/x": "1", "pair/y": "1"})
 		want(1, 1, []*snapshot.Resource{secret("pair/x", "1")}, nil)
 		Expect(next()).To(Equal([]string{"Cluster +a", "Listener"}))
@@ -151,7 +151,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(next()).To(Equal([]string{"Secret -pair/y"}))
 	})
 
-	It("keeps the form that was acknowledged when the new one is refused", func() {
+	It("keeps the acknowledged form if the new one is refused", func() {
 		want(1, 1, []*snapshot.Resource{secret("pair/x", "1"), secret("pair/y", "1")}, nil)
 		s.Subscribe(snapshot.SecretType, []string{"pair/x", "pair/y"}, nil)
 		next()
@@ -169,7 +169,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(s.Refused()[0].Text).To(Equal("no certificate"))
 	})
 
-	It("is there before a route leads to a cluster that names it, and goes with its new form alone", func() {
+	It("is sent before a route leads to a cluster that names it, and is removed only with its new form", func() {
 		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
 		shop := func(revision int64, version string) {
 			h := host("shop", cluster("a", 1, true))
@@ -194,11 +194,11 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(revision).To(BeEquivalentTo(2))
 	})
 
-	It("is kept within the room that there is for what nobody serves", func() {
+	It("is kept within the limit for unused names", func() {
 		s.Want(world(1, host("shop", cluster("a", 1, false))))
 		s.SetRoom(1)
 		s.Subscribe(snapshot.ClusterType, nil, map[string]string{"a": "1", "x": "1", "y": "1", "z": "1"})
-		Expect(s.Foreign()).To(Equal(1), "what is wanted takes no room")
+		Expect(s.Foreign()).To(Equal(1), "used resources do not count")
 		s.SetRoom(1)
 		Expect(s.Subscribe(snapshot.RouteType, []string{"rc", "x"}, nil)).To(BeTrue())
 		Expect(s.Foreign()).To(Equal(2))

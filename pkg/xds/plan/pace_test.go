@@ -85,7 +85,7 @@ var _ = Describe("route configurations while changes keep coming", func() {
 		takes, sent = 20*ms, nil
 	})
 
-	It("go out at once for a change that nothing precedes, also right after the last answer", func() {
+	It("are sent immediately for a first change, even right after the last answer", func() {
 		var at []time.Duration
 		for i := range 10 {
 			at = append(at, time.Duration(i)*20*ms)
@@ -96,7 +96,7 @@ var _ = Describe("route configurations while changes keep coming", func() {
 		Expect(sent).To(Equal(at))
 	})
 
-	It("go out as soon as the one before is answered for a few changes in a row", func() {
+	It("are sent as soon as the previous one is answered, for a few changes in a row", func() {
 		change()
 		until(5 * ms)
 		change()
@@ -106,7 +106,7 @@ var _ = Describe("route configurations while changes keep coming", func() {
 		Expect(sent).To(Equal([]time.Duration{0, 20 * ms}))
 	})
 
-	It("leave Envoy half of its time, and take nothing longer than it needs for two and its rest", func() {
+	It("leave Envoy half of its time, and take no longer than it needs for two and its rest", func() {
 		const last = 2000
 		longest := time.Duration(0)
 		waiting := map[int64]time.Duration{} // since when, by revision
@@ -142,7 +142,7 @@ var _ = Describe("route configurations while changes keep coming", func() {
 		Expect(sent).To(Equal([]time.Duration{time.Second}))
 	})
 
-	It("rest a second at most, however long Envoy takes", func() {
+	It("pause for a second at most, however long Envoy takes", func() {
 		takes = 10 * time.Second
 		for i := range 210 {
 			until(time.Duration(i) * 100 * ms)
@@ -156,7 +156,7 @@ var _ = Describe("route configurations while changes keep coming", func() {
 		Expect(sent).To(Equal([]time.Duration{0, 10 * time.Second, 21 * time.Second}))
 	})
 
-	It("do not rest while a guilty host is looked for", func() {
+	It("do not pause during the search for a guilty host", func() {
 		for i := range 70 {
 			until(time.Duration(i) * ms)
 			change()
@@ -174,6 +174,6 @@ var _ = Describe("route configurations while changes keep coming", func() {
 		nonce = ""
 		next()
 		until(120 * ms)
-		Expect(sent[4:]).To(Equal([]time.Duration{100 * ms, 120 * ms}), "a part of them, and at once the next")
+		Expect(sent[4:]).To(Equal([]time.Duration{100 * ms, 120 * ms}), "a part of them, and immediately the next")
 	})
 })

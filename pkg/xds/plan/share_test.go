@@ -21,7 +21,7 @@ func wide(revision int64, n int, warms bool, more ...*snapshot.Parts) *snapshot.
 	return world(revision, more...)
 }
 
-var _ = Describe("many streams that have the same", func() {
+var _ = Describe("many streams with the same resources", func() {
 	const streams, hosts, most = 20, 2000, 16 << 10
 	var (
 		now  = time.Unix(1_800_000_000, 0)
@@ -49,7 +49,7 @@ var _ = Describe("many streams that have the same", func() {
 		Expect((float64(heap())-float64(before))/streams).To(BeNumerically("<", most), "bytes of each stream %s", when)
 	}
 
-	It("keep what is their own, and nothing of each resource", func() {
+	It("store what is their own, and nothing for each resource", func() {
 		first := wide(1, hosts, false)
 		first.Routes(first.Hosts) // made once
 		before := heap()
@@ -87,7 +87,7 @@ var _ = Describe("many streams that have the same", func() {
 		runtime.KeepAlive(second)
 	})
 
-	It("share also what they had before they came back", func() {
+	It("also share what they had before they reconnected", func() {
 		world := wide(1, hosts, false)
 		world.Routes(world.Hosts)
 		had := map[string]string{}
@@ -107,7 +107,7 @@ var _ = Describe("many streams that have the same", func() {
 })
 
 var _ = Describe("an Envoy that refuses a message of many clusters", func() {
-	It("is sent each alone, not all at once, and gets all but the bad one", func() {
+	It("receives each one alone, not all at once, and gets all but the bad one", func() {
 		const hosts = 10_500 // more than may be unanswered
 		now := time.Unix(1_800_000_000, 0)
 		s := plan.NewStream(plan.Options{})
@@ -148,7 +148,7 @@ var _ = Describe("an Envoy that refuses a message of many clusters", func() {
 	})
 })
 
-var _ = Describe("what a first message of clusters held", func() {
+var _ = Describe("the content of a first message of clusters", func() {
 	var (
 		s   *plan.Stream
 		now time.Time
@@ -169,7 +169,7 @@ var _ = Describe("what a first message of clusters held", func() {
 		s.Subscribe(snapshot.ListenerType, nil, nil)
 	})
 
-	It("is not there before it is acknowledged, if it warms", func() {
+	It("is not in use before it is acknowledged, if it warms", func() {
 		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
 		s.Want(world(1, host("blog", cluster("fast", 1, false)), host("shop", cluster("slow", 1, true))))
 		first := next()
@@ -203,7 +203,7 @@ var _ = Describe("what a first message of clusters held", func() {
 		Expect(all).To(BeFalse())
 	})
 
-	It("is another resource when it was removed and came back", func() {
+	It("is another resource if it was removed and came back", func() {
 		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
 		blog := func() *snapshot.Parts { return host("blog", cluster("fast", 1, false)) }
 		s.Want(world(1, blog(), host("shop", cluster("slow", 1, true))))

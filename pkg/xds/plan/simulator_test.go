@@ -68,7 +68,7 @@ func (e *envoy) read(rng *rand.Rand, now time.Time) {
 			for _, r := range m.Resources {
 				each = append(each, r.Wire()...)
 			}
-			Expect(m.Joined()).To(Equal(each), "what the Envoy is sent is what is listed")
+			Expect(m.Joined()).To(Equal(each), "the Envoy receives what is listed")
 		}
 		ok := true
 		for _, r := range m.Resources {
@@ -150,7 +150,7 @@ func (e *envoy) check(now time.Time, reconnected bool) {
 			if strings.HasPrefix(name, "bad") || lost {
 				continue
 			}
-			Expect(c).NotTo(BeNil(), "host %s names cluster %s, which is not there", host, name)
+			Expect(c).NotTo(BeNil(), "host %s names cluster %s, which does not exist", host, name)
 			// A cluster that warms is reported like an active one after a
 			// reconnect.
 			Expect(reconnected || !now.Before(c.activeAt) || !now.Before(c.sentAt.Add(simBound))).To(BeTrue(),
@@ -378,7 +378,7 @@ func seeds() uint64 {
 }
 
 var _ = Describe("a simulated Envoy under a storm of changes", func() {
-	It("never has a route without its cluster and ends where it should", func() {
+	It("never has a route without its cluster and ends in the expected state", func() {
 		for seed := range seeds() {
 			By(fmt.Sprintf("seed %d", seed))
 			newSim(seed).run(200)

@@ -84,12 +84,12 @@ var _ = Describe("a stream", func() {
 		last = map[string]string{}
 	})
 
-	It("says nothing before there is a snapshot", func() {
+	It("sends nothing before there is a snapshot", func() {
 		subscribe()
 		Expect(next()).To(BeEmpty())
 	})
 
-	It("answers an empty snapshot, so that the Envoy does not wait", func() {
+	It("answers with an empty snapshot, so that the Envoy does not wait", func() {
 		subscribe()
 		s.Want(snapshot.Empty(3))
 		Expect(next()).To(Equal([]string{"clusters", "listeners"}))
@@ -121,7 +121,7 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"routes shop=a"}))
 	})
 
-	It("makes, switches, and breaks after the grace", func() {
+	It("makes, switches, and breaks after the grace period", func() {
 		subscribe()
 		live(world(1, host("shop", a())))
 		s.Want(world(2, host("shop", b())))
@@ -136,7 +136,7 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"clusters -a"}))
 	})
 
-	It("keeps a cluster that comes back within the grace", func() {
+	It("keeps a cluster that comes back within the grace period", func() {
 		subscribe()
 		live(world(1, host("shop", a())))
 		live(world(2, host("shop", b())))
@@ -170,7 +170,7 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"routes blog=b shop=slow"}))
 	})
 
-	It("stops waiting for a warming cluster at the bound", func() {
+	It("stops waiting for a warming cluster when the bound is reached", func() {
 		subscribe()
 		live(world(1, host("shop", a())))
 		s.Want(world(2, host("shop", slow())))
@@ -181,7 +181,7 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"routes shop=slow"}))
 	})
 
-	It("waits no longer for a cluster that changes while it warms", func() {
+	It("does not wait longer for a cluster that changes while it warms", func() {
 		subscribe()
 		live(world(1, host("shop", a())))
 		s.Want(world(2, host("shop", slow())))
@@ -196,7 +196,7 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"routes shop=slow"}))
 	})
 
-	It("wakes for the first of several waits", func() {
+	It("wakes up for the first of several waits", func() {
 		subscribe()
 		live(world(1, host("blog", a()), host("shop", a())))
 		s.Want(world(2, host("blog", a()), host("shop", slow())))
@@ -213,7 +213,7 @@ var _ = Describe("a stream", func() {
 		))
 	})
 
-	It("does not wait for a new content of a cluster that is there", func() {
+	It("does not wait for new content of an existing cluster", func() {
 		subscribe()
 		live(world(1, host("shop", a())))
 		s.Want(world(2, host("blog", cluster("a", 2, true)), host("shop", cluster("a", 2, true))))
@@ -228,7 +228,7 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"routes blog=a shop=slow"}))
 	})
 
-	It("sends a first route configuration at the bound", func() {
+	It("sends a first route configuration when the bound is reached", func() {
 		subscribe()
 		s.Want(world(1, host("blog", a()), host("shop", slow())))
 		next()
@@ -245,7 +245,7 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
 	})
 
-	It("removes a host at once", func() {
+	It("removes a host immediately", func() {
 		subscribe()
 		live(world(1, host("blog", a()), host("shop", a())))
 		s.Want(world(2, host("shop", a())))
@@ -268,7 +268,7 @@ var _ = Describe("a stream", func() {
 			_, ok := s.Applied()
 			Expect(ok).To(BeFalse())
 
-			By("the next version of it is tried")
+			By("its next version is tried")
 			s.Want(world(3, host("blog", cluster("bad", 2, false)), host("shop", b())))
 			Expect(next()).To(Equal([]string{"clusters +bad"}))
 			ackAll()
@@ -277,7 +277,7 @@ var _ = Describe("a stream", func() {
 			Expect(rev).To(Equal(int64(3)))
 		})
 
-		It("does not send again what was replaced meanwhile", func() {
+		It("does not resend what was replaced meanwhile", func() {
 			subscribe()
 			live(world(1, host("shop", a())))
 			s.Want(world(2, host("blog", cluster("bad", 1, false)), host("shop", b())))
@@ -290,7 +290,7 @@ var _ = Describe("a stream", func() {
 			Expect(messages[1].Resources[0].Version).To(Equal(fixed.Version))
 		})
 
-		DescribeTable("sends the version of before again, in place of one that may have been taken from a refused message", func(late bool) {
+		DescribeTable("resends the previous version if a refused message may have replaced it", func(late bool) {
 			of := func(revision int64, edition int, more ...*snapshot.Parts) *snapshot.Snapshot {
 				return world(revision, append(more, host("shop", cluster("a", edition, false)))...)
 			}
@@ -313,7 +313,7 @@ var _ = Describe("a stream", func() {
 			Expect(next()).To(ContainElement("clusters +a"), "the Envoy may have edition 2")
 			s.Ack(last["clusters"])
 
-			By("an answer says which it has")
+			By("an answer shows which one it has")
 			s.Want(of(5, 4))
 			next()
 			s.Nack(last["clusters"], "a", now)
@@ -321,7 +321,7 @@ var _ = Describe("a stream", func() {
 			Expect(next()).NotTo(ContainElement(HavePrefix("clusters +")))
 		},
 			Entry("refused before the next one is sent", false),
-			Entry("refused after it", true),
+			Entry("refused after the next one is sent", true),
 		)
 
 		It("lets only the hosts wait that name a refused cluster", func() {
@@ -357,7 +357,7 @@ var _ = Describe("a stream", func() {
 			Expect(next()).To(Equal([]string{"routes shop=a,b"}))
 		})
 
-		It("gives a host 503 that was refused from the first", func() {
+		It("gives a host that was refused from the beginning a 503", func() {
 			subscribe()
 			live(world(1, host("shop", a())))
 			s.Want(world(2, host("blog", a()), host("shop", a())))
@@ -369,7 +369,7 @@ var _ = Describe("a stream", func() {
 			_, ok := s.Applied()
 			Expect(ok).To(BeFalse())
 
-			By("unless that is refused too: then it is left out")
+			By("unless that is refused too: then it is omitted")
 			s = plan.NewStream(plan.Options{})
 			subscribe()
 			live(world(1, host("shop", a())))
@@ -381,7 +381,7 @@ var _ = Describe("a stream", func() {
 			Expect(next()).To(BeEmpty())
 		})
 
-		It("finds the guilty hosts among many in few messages, and the others get theirs", func() {
+		It("finds the guilty hosts among many in few messages, and the others are updated", func() {
 			subscribe()
 			live(world(1))
 			var hosts []*snapshot.Parts
@@ -451,7 +451,7 @@ var _ = Describe("a stream", func() {
 			Expect(rev).To(Equal(int64(1)))
 		})
 
-		It("sends what changed and removes what is gone only after the new routes", func() {
+		It("sends changes, and removes what is gone only after the new routes", func() {
 			reconnect(world(1, host("shop", a())))
 			s.Want(world(2, host("shop", b())))
 			Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
@@ -471,7 +471,7 @@ var _ = Describe("a stream", func() {
 		})
 	})
 
-	It("does not repeat a route configuration of which no host is to blame", func() {
+	It("does not resend a route configuration that was refused for no single host", func() {
 		s.Subscribe(snapshot.ClusterType, nil, nil)
 		s.Subscribe(snapshot.ListenerType, nil, nil)
 		s.Subscribe(snapshot.RouteType, []string{"rc"}, map[string]string{"rc": "of another control plane"})
@@ -487,7 +487,7 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
 	})
 
-	It("takes listeners and clusters away when the proxy is deleted", func() {
+	It("removes listeners and clusters when the proxy is deleted", func() {
 		subscribe()
 		live(world(1, host("shop", a())))
 		s.Want(snapshot.Empty(2))
@@ -499,7 +499,7 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"clusters -a"}))
 	})
 
-	It("answers a subscription that is made again", func() {
+	It("answers a repeated subscription", func() {
 		subscribe()
 		live(world(1, host("shop", a())))
 		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)

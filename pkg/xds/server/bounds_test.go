@@ -129,7 +129,7 @@ var _ = Describe("the bounds of an xDS client", func() {
 		Eventually(c.ended).Should(Receive(Equal(want)))
 	},
 		Entry("of a proxy", "gw.eu-1_A", codes.OK),
-		Entry("as long as it may be", strings.Repeat("a", 253), codes.OK),
+		Entry("of maximum length", strings.Repeat("a", 253), codes.OK),
 		Entry("that is too long", strings.Repeat("a", 254), codes.InvalidArgument),
 		Entry("that is empty", "", codes.InvalidArgument),
 		Entry("with a line break", "gw\n", codes.InvalidArgument),
@@ -145,25 +145,25 @@ var _ = Describe("the bounds of an xDS client", func() {
 		}
 		Eventually(c.ended).Should(Receive(Equal(want)))
 	},
-		Entry("a name as long as it may be", codes.OK, secrets(strings.Repeat("a", 512))),
+		Entry("a name of maximum length", codes.OK, secrets(strings.Repeat("a", 512))),
 		Entry("a name that is too long", codes.InvalidArgument, secrets("a", strings.Repeat("a", 513))),
-		Entry("one that is given up", codes.InvalidArgument, &discoveryv3.DeltaDiscoveryRequest{
+		Entry("an unsubscribed name that is too long", codes.InvalidArgument, &discoveryv3.DeltaDiscoveryRequest{
 			TypeUrl: snapshot.SecretType, ResourceNamesUnsubscribe: []string{strings.Repeat("a", 513)},
 		}),
-		Entry("one that is reported", codes.InvalidArgument, &discoveryv3.DeltaDiscoveryRequest{
+		Entry("a reported name that is too long", codes.InvalidArgument, &discoveryv3.DeltaDiscoveryRequest{
 			TypeUrl: snapshot.ClusterType, InitialResourceVersions: map[string]string{strings.Repeat("a", 513): "1"},
 		}),
-		Entry("a version as long as it may be", codes.OK, &discoveryv3.DeltaDiscoveryRequest{
+		Entry("a version of maximum length", codes.OK, &discoveryv3.DeltaDiscoveryRequest{
 			TypeUrl: snapshot.ClusterType, InitialResourceVersions: map[string]string{"a": strings.Repeat("1", 128)},
 		}),
 		Entry("a version that is too long", codes.InvalidArgument, &discoveryv3.DeltaDiscoveryRequest{
 			TypeUrl: snapshot.ClusterType, InitialResourceVersions: map[string]string{"a": strings.Repeat("1", 129)},
 		}),
-		Entry("as many names as may be", codes.OK, secrets(pairs(names(10_000))...)),
+		Entry("the maximum number of names", codes.OK, secrets(pairs(names(10_000))...)),
 		Entry("too many names", codes.ResourceExhausted, secrets(pairs(names(10_001))...)),
 	)
 
-	It("leave a little to those that come when others have taken all", func() {
+	It("leave some room for new clients if others have used all", func() {
 		for i := range 10 {
 			c := dialClient(addr)
 			c.say(secrets(pairs(names(10_000))...))
@@ -175,13 +175,13 @@ var _ = Describe("the bounds of an xDS client", func() {
 		c = dialClient(addr)
 		c.say(secrets(pairs(names(16))...))
 		Expect(c.next().GetRemovedResources()).To(HaveLen(16))
-		By("a listener that nobody wants is closed, whatever else is")
+		By("an unused listener is closed, whatever else is")
 		reported := maps.Clone(versions(names(100)))
 		c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.ListenerType, InitialResourceVersions: reported})
 		Expect(c.next().GetRemovedResources()).To(HaveLen(64))
 	})
 
-	It("cut the words of a refusal", func() {
+	It("truncate the reason of a refusal", func() {
 		c := dialClient(addr)
 		c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.ClusterType})
 		c.say(&discoveryv3.DeltaDiscoveryRequest{
@@ -196,7 +196,7 @@ var _ = Describe("the bounds of an xDS client", func() {
 		}).Should(And(HavePrefix("üü"), HaveSuffix("…"), WithTransform(func(s string) int { return len(s) }, BeNumerically("<=", 4096))))
 	})
 
-	It("end a stream that leaves too much unanswered", func() {
+	It("end a stream that leaves too many responses unanswered", func() {
 		c := dialClient(addr)
 		c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.ClusterType})
 		forms := []map[string]*snapshot.Snapshot{{"gw": clusters(2, 1, time.Second)}, {"gw": clusters(2, 1, 2*time.Second)}}
@@ -209,7 +209,7 @@ var _ = Describe("the bounds of an xDS client", func() {
 		Eventually(c.ended).Should(Receive(Equal(codes.ResourceExhausted)))
 	})
 
-	It("do not end one that refuses many resources together", func() {
+	It("do not end a stream that refuses many resources together", func() {
 		s.Publish(2, map[string]*snapshot.Snapshot{"gw": clusters(2, 10_001, time.Second)})
 		c := dialClient(addr)
 		c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.ClusterType})
@@ -223,7 +223,7 @@ var _ = Describe("the bounds of an xDS client", func() {
 		Expect(c.next().GetTypeUrl()).To(Equal(snapshot.ListenerType), "nothing else is to be sent")
 	})
 
-	It("make one wait that asks all the time, and not one that answers", func() {
+	It("delay a stream that keeps requesting, and not one that answers", func() {
 		c := dialClient(addr)
 		for range 300 {
 			c.say(secrets("pair/x")) // the answer is that there is none
@@ -248,14 +248,14 @@ var _ = Describe("the bounds of an xDS client", func() {
 		}).Should(Equal(int64(last)))
 	})
 
-	It("end a connection that says nothing", func() {
+	It("end a silent connection", func() {
 		s = server.New(server.Options{Status: registry, Log: slog.New(slog.DiscardHandler), FirstWithin: 10 * time.Millisecond})
 		c := dialClient(serveGRPC(s.GRPC()))
 		Eventually(c.ended).Should(Receive(Equal(codes.DeadlineExceeded)))
 		Expect(registry.Envoys()).To(BeEmpty())
 	})
 
-	It("begin anew when the database is replaced", func() {
+	It("start anew when the database is replaced", func() {
 		c := dialClient(addr)
 		c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.ClusterType})
 		c.next()

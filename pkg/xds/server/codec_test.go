@@ -101,7 +101,7 @@ var _ = Describe("the codec", func() {
 		Expect(first[0]).To(BeIdenticalTo(&r.Wire()[0]))
 	})
 
-	It("shares the bytes of all clusters among the Envoys that ask first", func() {
+	It("shares the bytes of all clusters among the Envoys that connect first", func() {
 		want := withCluster(1, "blue")
 		var first [2]*byte
 		for i := range first {
@@ -122,7 +122,7 @@ var _ = Describe("the codec", func() {
 		Expect(first[0]).To(BeIdenticalTo(first[1]))
 	})
 
-	It("refuses a resource that has no bytes", func() {
+	It("refuses a resource without bytes", func() {
 		_, err := server.Marshal(plan.Message{Type: snapshot.ClusterType, Resources: []*snapshot.Resource{{Name: "blue", Version: "1"}}})
 		Expect(err).To(MatchError(`encoding resource "blue" of ` + snapshot.ClusterType + `: it has no bytes; make it with a function of package snapshot`))
 	})

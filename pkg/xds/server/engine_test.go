@@ -55,7 +55,7 @@ var _ = Describe("a rate-limit engine", func() {
 		return status.Answers{}
 	}
 
-	It("hears nothing before the first publish, then also that there are no limits", func() {
+	It("hears nothing before the first publication, and then even an empty set of limits", func() {
 		e := dialEngine(addr, "")
 		e.quiet()
 		publish(1)
@@ -82,7 +82,7 @@ var _ = Describe("a rate-limit engine", func() {
 		Expect(answers().Acked.Revision).To(Equal(int64(3)))
 	}, SpecTimeout(time.Minute))
 
-	It("gets limits that are split in another way", func() {
+	It("gets the same bytes again if they are split into limits differently", func() {
 		publish(1, "a")
 		e := dialEngine(addr, "")
 		Expect(e.next().GetResources()).To(HaveLen(1))
@@ -92,7 +92,7 @@ var _ = Describe("a rate-limit engine", func() {
 		Expect(e.next().GetResources()).To(HaveLen(2))
 	})
 
-	It("has what it answered last, not what it answers twice", func() {
+	It("has the last configuration that it answered, and ignores repeated answers", func() {
 		publish(1, "a")
 		e := dialEngine(addr, "")
 		first := e.next()
@@ -111,7 +111,7 @@ var _ = Describe("a rate-limit engine", func() {
 		Eventually(wait(context.Background(), 2)).Should(Receive(BeEmpty()))
 	})
 
-	It("that refuses gets nothing until the content is another", func(ctx SpecContext) {
+	It("that refuses gets nothing until the content changes", func(ctx SpecContext) {
 		publish(1, "a")
 		e := dialEngine(addr, "")
 		e.next()
@@ -136,7 +136,7 @@ var _ = Describe("a rate-limit engine", func() {
 		Expect(e.next().GetResources()).To(HaveLen(1))
 	}, SpecTimeout(time.Minute))
 
-	It("that comes back with what is in force is left alone", func() {
+	It("that comes back with the current configuration gets nothing", func() {
 		publish(1, "a")
 		first := dialEngine(addr, "")
 		version := first.next().GetVersionInfo()
@@ -149,7 +149,7 @@ var _ = Describe("a rate-limit engine", func() {
 		Expect(again.next().GetVersionInfo()).NotTo(Equal(version))
 	})
 
-	It("that comes back claiming what it refused gets it once more", func() {
+	It("that comes back with a configuration it refused gets it once more", func() {
 		publish(1, "bad")
 		first := dialEngine(addr, "")
 		version := first.next().GetVersionInfo()
@@ -162,7 +162,7 @@ var _ = Describe("a rate-limit engine", func() {
 		again.quiet()
 	})
 
-	It("that is not connected is waited for while it may come back, else a wait for its limits tells at once", func() {
+	It("that is not connected is awaited while it may come back; otherwise a wait for its limits reports it immediately", func() {
 		publish(1, "a") // it existed before the program, so an engine may too
 		ctx, cancel := context.WithCancel(context.Background())
 		waiting := wait(ctx, 1)
@@ -184,7 +184,7 @@ var _ = Describe("a rate-limit engine", func() {
 		Eventually(again).Should(Receive(BeEmpty()))
 	})
 
-	It("is the only one that may speak the older protocol", func() {
+	It("is the only one that may use the older protocol", func() {
 		for _, r := range []*discoveryv3.DiscoveryRequest{
 			{Node: &corev3.Node{Id: "gw"}, TypeUrl: server.RateLimitType},
 			{Node: &corev3.Node{Id: "ratelimit"}, TypeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster"},

@@ -70,7 +70,7 @@ var _ = Describe("a database without a configuration", func() {
 		return func() []string { types, _ := h.all(); return types }
 	}
 
-	It("answers nobody once an Envoy has come with something, and then everybody", func() {
+	It("answers nobody once an Envoy has connected with a configuration, and then everybody", func() {
 		open(server.Options{})
 		s.Publish(0, nil)
 		_, before := envoy("new", snapshot.ListenerType, nil)
@@ -102,7 +102,7 @@ var _ = Describe("a database without a configuration", func() {
 		Expect(log).To(gbytes.Say("envoys are answered again"))
 	})
 
-	It("is noticed when it takes the place of another under a running program", func() {
+	It("is noticed when it replaces another one under a running program", func() {
 		open(server.Options{})
 		s.Publish(3, map[string]*snapshot.Snapshot{"gw": withCluster(3, "blue")})
 		_, live := envoy("gw", snapshot.ClusterType, map[string]string{"blue": "old"})
@@ -113,7 +113,7 @@ var _ = Describe("a database without a configuration", func() {
 		quiet(again)
 	})
 
-	It("is answered from when the program is told that it is meant, and after writes that leave nothing", func() {
+	It("is used when the program is told that it is intended, and after writes that leave nothing", func() {
 		open(server.Options{AllowEmpty: true})
 		s.Publish(0, nil)
 		_, live := envoy("gw", snapshot.ListenerType, map[string]string{"http": "1"})
@@ -126,7 +126,7 @@ var _ = Describe("a database without a configuration", func() {
 		Expect(s.Held()).To(BeEmpty())
 	})
 
-	It("holds from the start where something speaks against it", func() {
+	It("is held from the start if there is evidence against it", func() {
 		open(server.Options{Held: "the key is old"})
 		Expect(s.Held()).To(HavePrefix("the key is old; restore the database"))
 		s.Publish(0, nil)

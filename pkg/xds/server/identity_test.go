@@ -47,7 +47,7 @@ func (b badges) authenticate(ctx context.Context) (server.Identity, error) {
 	return server.Identity{}, &server.Refusal{Reason: server.ReasonToken, Message: "no badge that is known", Detail: "of the door"}
 }
 
-var _ = Describe("a server that asks who its clients are", func() {
+var _ = Describe("a server that checks the identity of its clients", func() {
 	var (
 		s         *server.Server
 		registry  *status.Registry
@@ -118,35 +118,35 @@ var _ = Describe("a server that asks who its clients are", func() {
 		Expect(grpcstatus.Code(err)).To(Equal(want), "%v", err)
 	},
 		Entry("of an Envoy of its proxy", &delta, "edge", "edge", codes.OK),
-		Entry("of another of its proxies, which does not exist", &delta, "edge", "edge.eu", codes.OK),
+		Entry("of an Envoy of another proxy of its own, which does not exist", &delta, "edge", "edge.eu", codes.OK),
 		Entry("not of another proxy", &delta, "edge", "other", codes.PermissionDenied),
-		Entry("not of one that begins like it", &delta, "edge", "edge.e", codes.PermissionDenied),
-		Entry("not of one in another case", &delta, "edge", "Edge", codes.PermissionDenied),
-		Entry("not of one that does not exist", &delta, "edge", "nowhere", codes.PermissionDenied),
-		Entry("not of an Envoy with the identity of an engine", &delta, "engine", "ratelimit", codes.PermissionDenied),
-		Entry("not of an Envoy with an identity for nothing", &delta, "nobody", "edge", codes.PermissionDenied),
-		Entry("not of a stranger", &delta, "forged", "edge", codes.Unauthenticated),
-		Entry("not when there is no saying who it is", &delta, "broken", "edge", codes.Unauthenticated),
+		Entry("not of a proxy with the same beginning", &delta, "edge", "edge.e", codes.PermissionDenied),
+		Entry("not of a proxy in another letter case", &delta, "edge", "Edge", codes.PermissionDenied),
+		Entry("not of a missing proxy", &delta, "edge", "nowhere", codes.PermissionDenied),
+		Entry("not of an Envoy with an engine's identity", &delta, "engine", "ratelimit", codes.PermissionDenied),
+		Entry("not of an Envoy with an identity without permissions", &delta, "nobody", "edge", codes.PermissionDenied),
+		Entry("not of an unknown client", &delta, "forged", "edge", codes.Unauthenticated),
+		Entry("not if the identity cannot be determined", &delta, "broken", "edge", codes.Unauthenticated),
 		Entry("of load reports of its proxy", &load, "edge", "edge", codes.OK),
 		Entry("not of load reports of another proxy", &load, "edge", "other", codes.PermissionDenied),
 		Entry("not of load reports of an engine", &load, "engine", "edge", codes.PermissionDenied),
-		Entry("not of load reports of a stranger", &load, "", "edge", codes.Unauthenticated),
+		Entry("not of load reports of an unknown client", &load, "", "edge", codes.Unauthenticated),
 		Entry("of a rate-limit engine", &limits, "engine", "ratelimit", codes.OK),
-		Entry("not of a rate-limit engine with the identity of an Envoy", &limits, "edge", "ratelimit", codes.PermissionDenied),
-		Entry("not of a rate-limit engine that is a stranger", &limits, "", "ratelimit", codes.Unauthenticated),
-		Entry("not of an Envoy with the protocol of engines", &limits, "engine", "edge", codes.Unimplemented),
+		Entry("not of a rate-limit engine with an Envoy's identity", &limits, "edge", "ratelimit", codes.PermissionDenied),
+		Entry("not of a rate-limit engine that is unknown", &limits, "", "ratelimit", codes.Unauthenticated),
+		Entry("not of an Envoy with the engine's protocol", &limits, "engine", "edge", codes.Unimplemented),
 	)
 
-	DescribeTable("answers a call that nobody serves", func(badge, method string, want codes.Code) {
+	DescribeTable("answers a call to a missing method", func(badge, method string, want codes.Code) {
 		err := fetch(badge, method)
 		Expect(grpcstatus.Code(err)).To(Equal(want), "%v", err)
 		Expect(err).NotTo(MatchError(ContainSubstring("hidden")))
 	},
-		Entry("of a stranger", "", "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters", codes.Unauthenticated),
+		Entry("of an unknown client", "", "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters", codes.Unauthenticated),
 		Entry("of an Envoy", "edge", "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters", codes.Unimplemented),
 		Entry("of an engine", "engine", "/envoy.service.secret.v3.SecretDiscoveryService/FetchSecrets", codes.Unimplemented),
-		Entry("of no service, by a stranger", "", "/x/y", codes.Unauthenticated),
-		Entry("of the service, by a stranger", "", "/envoy.service.discovery.v3.AggregatedDiscoveryService/Other", codes.Unauthenticated),
+		Entry("of no service, by an unknown client", "", "/x/y", codes.Unauthenticated),
+		Entry("of the service, by an unknown client", "", "/envoy.service.discovery.v3.AggregatedDiscoveryService/Other", codes.Unauthenticated),
 	)
 
 	It("keeps the node id of the first request", func() {
@@ -165,7 +165,7 @@ var _ = Describe("a server that asks who its clients are", func() {
 		}
 	})
 
-	It("ends what an identity has open when its proof ends, and nothing else", func() {
+	It("ends what an identity has open when its proof expires, and nothing else", func() {
 		ads, lrs := discoveryv3.NewAggregatedDiscoveryServiceClient(conn), loadv3.NewLoadReportingServiceClient(conn)
 		serving, err := ads.DeltaAggregatedResources(with("edge"))
 		Expect(err).NotTo(HaveOccurred())
@@ -199,7 +199,7 @@ var _ = Describe("a server that asks who its clients are", func() {
 		}
 		Eventually(registry.Envoys).Should(BeEmpty())
 		Expect(delta("edge", "edge")).To(MatchError(ContainSubstring("withdrawn")), "a stream with a proof that has ended already")
-		By("an engine with another proof goes on")
+		By("an engine with another proof continues")
 		Expect(engine.Send(&discoveryv3.DiscoveryRequest{TypeUrl: server.RateLimitType, VersionInfo: sent.GetVersionInfo(), ResponseNonce: sent.GetNonce()})).To(Succeed())
 		Eventually(func() string {
 			for _, e := range registry.Engines() {
@@ -209,7 +209,7 @@ var _ = Describe("a server that asks who its clients are", func() {
 		}).Should(Equal("1"))
 	})
 
-	It("logs each reason once a minute for a client, and counts all", func() {
+	It("logs each reason once a minute for each client, and counts all", func() {
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {

@@ -124,7 +124,7 @@ var _ = Describe("Load reports", func() {
 		return server.Endpoint{Cluster: "c00000", Address: "10.0.0.1", Port: port}
 	}
 
-	It("are asked for at a pace that the number of clusters sets, and added up", func() {
+	It("are requested at an interval that depends on the number of clusters, and added up", func() {
 		s.Publish(1, map[string]*snapshot.Snapshot{"gw": clusters(1, 1, time.Second)})
 		adsStream()
 		rpc := open("gw")
@@ -141,7 +141,7 @@ var _ = Describe("Load reports", func() {
 		By("a request that was under way fails")
 		Expect(rpc.Send(report("c00000", endpoint(81, 0, 1, 0, 0)))).To(Succeed())
 		Eventually(loads).Should(HaveKeyWithValue(at(81), health.Counts{Failed: 1}))
-		By("what nobody has, and what is no cluster of the proxy")
+		By("unknown clusters, and clusters of other proxies")
 		Expect(rpc.Send(report("other", endpoint(80, 9, 0, 9, 0)))).To(Succeed())
 		long := endpoint(80, 9, 0, 9, 0)
 		long.GetAddress().GetSocketAddress().Address = strings.Repeat("a", 100)
@@ -158,7 +158,7 @@ var _ = Describe("Load reports", func() {
 		Expect(loads()).To(HaveLen(3), "the cluster is the same")
 	})
 
-	It("are forgotten when the cluster changes, and when the Envoy leaves", func() {
+	It("are forgotten when the cluster changes, and when the Envoy disconnects", func() {
 		s.Publish(1, map[string]*snapshot.Snapshot{"gw": clusters(1, 1, time.Second)})
 		adsStream()
 		rpc := open("gw")
@@ -173,7 +173,7 @@ var _ = Describe("Load reports", func() {
 		Eventually(loads).Should(BeEmpty())
 	})
 
-	It("take no more room than is theirs", func() {
+	It("are limited in memory", func() {
 		s.Publish(1, map[string]*snapshot.Snapshot{"gw": clusters(1, 1, time.Second)})
 		adsStream()
 		rpc := open("gw")
@@ -186,12 +186,12 @@ var _ = Describe("Load reports", func() {
 		_, complete := s.Loads("gw", func(server.Endpoint, health.Tally) bool { return true })
 		Expect(complete).To(HaveLen(1))
 		Expect(complete).NotTo(ContainElement(true), "what was left out is not known")
-		By("one that fails has a place in any case")
+		By("one that fails always has room")
 		Expect(rpc.Send(report("c00000", endpoint(9999, 0, 7, 0, 0)))).To(Succeed())
 		Eventually(loads).Should(And(HaveLen(1000), HaveKeyWithValue(at(9999), health.Counts{Unconnected: 7})))
 	})
 
-	It("come once from a connection, and from Envoys with a name", func() {
+	It("are accepted once for each connection, and only from Envoys with a name", func() {
 		rpc := open("")
 		_, err := rpc.Recv()
 		Expect(grpcstatus.Code(err)).To(Equal(codes.InvalidArgument))

@@ -16,7 +16,7 @@ import (
 )
 
 var _ = Describe("the secrets of logins", func() {
-	It("are sent at once to an Envoy that asks for each by itself, and not those that do not exist", func() {
+	It("are sent immediately to an Envoy that requests each one separately, except those that do not exist", func() {
 		const logins = 300
 		b := snapshot.NewBuilder(nil, nil)
 		var secrets []*snapshot.Resource

@@ -15,8 +15,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-var _ = Describe("an Envoy that asks for listeners on the loopback", func() {
-	DescribeTable("gets them, and no other does",
+var _ = Describe("an Envoy that requests listeners on the loopback", func() {
+	DescribeTable("receives them, and no other one does",
 		func(metadata map[string]any, want string) {
 			l, err := snapshot.NewListener(&listenerv3.Listener{
 				Name: "http-0.0.0.0:8080", Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
@@ -37,7 +37,7 @@ var _ = Describe("an Envoy that asks for listeners on the loopback", func() {
 			Expect(got[0].GetName()).To(Equal(want))
 		},
 		Entry("a sidecar", map[string]any{"gatehouse_listeners": "loopback"}, "http-127.0.0.1:8080"),
-		Entry("one that says nothing", map[string]any{}, "http-0.0.0.0:8080"),
-		Entry("one that says something else", map[string]any{"gatehouse_listeners": "all", "listeners": "loopback"}, "http-0.0.0.0:8080"),
+		Entry("one without the setting", map[string]any{}, "http-0.0.0.0:8080"),
+		Entry("one with another value", map[string]any{"gatehouse_listeners": "all", "listeners": "loopback"}, "http-0.0.0.0:8080"),
 	)
 })

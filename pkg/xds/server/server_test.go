@@ -75,7 +75,7 @@ var _ = Describe("the server", func() {
 		return status.Answers{}
 	}
 
-	It("answers nothing before the first publish, then everything", func() {
+	It("answers nothing before the first publication, then everything", func() {
 		heard := make(chan string, 10)
 		x := connect(func(r *testkit.XDSResponse) {
 			heard <- r.GetTypeUrl()
@@ -124,7 +124,7 @@ var _ = Describe("the server", func() {
 		}).Should(Equal(int64(7)))
 	})
 
-	It("forgets an Envoy that goes away", func() {
+	It("forgets an Envoy that disconnects", func() {
 		x := connect(nil)
 		Expect(x.Subscribe(snapshot.ClusterType)).To(Succeed())
 		Eventually(registry.Envoys).Should(HaveLen(1))

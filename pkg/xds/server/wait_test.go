@@ -80,13 +80,13 @@ var _ = Describe("a wait", func() {
 
 	nobody := []status.Lag{{Proxy: "gw", Reason: "not_connected", Message: `no Envoy whose node id is "gw" is connected`}}
 
-	It("tells at once that a proxy has no Envoy", func() {
+	It("reports immediately that a proxy has no Envoy", func() {
 		s.Publish(1, nil)
 		publish(3, "blue")
 		Eventually(start(context.Background(), goal(3))).Should(Receive(Equal(nobody)))
 	})
 
-	It("is for what was published last, also under the revision of before", func() {
+	It("is for the last publication, even for an earlier revision", func() {
 		publish(1, "blue")
 		open, heard := make(chan struct{}), make(chan struct{}, 10)
 		x := envoy(func(r *testkit.XDSResponse) {
@@ -108,7 +108,7 @@ var _ = Describe("a wait", func() {
 		Eventually(answer).Should(Receive(BeEmpty()))
 	})
 
-	It("waits a while for an Envoy that was there, then no longer", func() {
+	It("waits a while for an Envoy that was connected, then no longer", func() {
 		s.Publish(1, nil)
 		publish(3, "blue")
 		first := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
@@ -144,7 +144,7 @@ var _ = Describe("a wait", func() {
 		Eventually(answer, "1s").Should(Receive(Equal(nobody)))
 	})
 
-	It("goes on when the last Envoy leaves without having it", func() {
+	It("goes on when the last Envoy disconnects without having it", func() {
 		s.Publish(1, nil)
 		heard := make(chan struct{}, 10)
 		silent := envoy(func(*testkit.XDSResponse) { heard <- struct{}{} })
@@ -160,7 +160,7 @@ var _ = Describe("a wait", func() {
 		Eventually(answer).Should(Receive(Equal(nobody)))
 	})
 
-	It("ends at once where the change made nothing different, or the proxy is gone", func() {
+	It("ends immediately if the change made no difference, or the proxy is deleted", func() {
 		x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
 		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
 		publish(3, "blue")
@@ -172,7 +172,7 @@ var _ = Describe("a wait", func() {
 		Eventually(start(context.Background(), goal(5))).Should(Receive(BeEmpty()))
 	})
 
-	It("waits as long as it may for the Envoy that the program runs itself", func() {
+	It("waits as long as possible for the Envoy that the program runs itself", func() {
 		s = server.New(server.Options{Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler), Own: "gw"})
 		s.Publish(1, nil)
 		publish(3, "blue")
@@ -180,7 +180,7 @@ var _ = Describe("a wait", func() {
 		Consistently(start(short(), goal(3)), "40ms").ShouldNot(Receive())
 	})
 
-	It("ends when an Envoy comes back to a program that was started again", func() {
+	It("ends when an Envoy reconnects to a restarted program", func() {
 		publish(3, "blue") // the first: the proxy existed before
 		Expect(s.Wait(short(), goal(3))).To(Equal(nobody))
 		answer := start(context.Background(), goal(3))
@@ -190,7 +190,7 @@ var _ = Describe("a wait", func() {
 		Expect(s.Wait(context.Background(), nil)).To(BeEmpty(), "nothing to wait for")
 	})
 
-	It("ends when each of several has it, the slowest last", func() {
+	It("ends when all of several Envoys have it, including the slowest", func() {
 		for range 2 {
 			x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
 			Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
@@ -215,7 +215,7 @@ var _ = Describe("a wait", func() {
 		Eventually(answer).Should(Receive(BeEmpty()))
 	})
 
-	It("ends at once with the words of a refusal", func() {
+	It("ends immediately with the reason of a refusal", func() {
 		open := make(chan struct{})
 		x := envoy(func(r *testkit.XDSResponse) {
 			if len(r.GetResources()) > 0 {
@@ -242,7 +242,7 @@ var _ = Describe("a wait", func() {
 		Expect(lags[0].Message).To(Equal("Envoy refused bad: no such thing"))
 	})
 
-	It("does not count an Envoy that went away", func() {
+	It("does not count an Envoy that disconnected", func() {
 		x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
 		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
 		heard := make(chan struct{}, 10)
@@ -255,7 +255,7 @@ var _ = Describe("a wait", func() {
 		Eventually(answer).Should(Receive(BeEmpty()))
 	})
 
-	It("is cheap: of 10,000 at once, each takes little memory and no goroutine, and all end together", func() {
+	It("is cheap: of 10,000 waits at the same time, each takes little memory and no goroutine, and all end together", func() {
 		const waits = 10_000
 		open, heard := make(chan struct{}), make(chan struct{}, 10)
 		x := envoy(func(r *testkit.XDSResponse) {

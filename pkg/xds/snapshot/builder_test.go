@@ -33,7 +33,7 @@ var _ = Describe("A builder", func() {
 		return &snapshot.Parts{Host: host(name), Domain: name, Named: named}
 	}
 
-	It("has the secrets and extensions that hosts and listeners name, as long as one does, sorted", func() {
+	It("has the secrets and extensions that hosts and listeners name, sorted, as long as one of them does", func() {
 		b := snapshot.NewBuilder(head(), nil)
 		Expect(b.Snapshot(1).Secrets).To(BeEmpty())
 		b.SetHost("one", parts("one", snapshot.Named{Secrets: []*snapshot.Resource{secret("s"), secret("hmac")}}))
@@ -50,11 +50,11 @@ var _ = Describe("A builder", func() {
 		second := b.Snapshot(2)
 		Expect(names(second.Secrets)).To(Equal([]string{"s"}))
 		Expect(names(second.Extensions)).To(Equal([]string{"jwt"}))
-		Expect(second.Extensions[0].Version).To(Equal(extension("jwt", "b").Version), "the last form that was given")
+		Expect(second.Extensions[0].Version).To(Equal(extension("jwt", "b").Version), "the last form that was set")
 		Expect(names(first.Secrets)).To(Equal([]string{"hmac", "s"}), "a snapshot does not change")
 	})
 
-	It("keeps a resource as it is where a listener names the same again", func() {
+	It("keeps a resource if a listener names the same one again", func() {
 		b := snapshot.NewBuilder(head(), nil)
 		b.SetListeners(nil, snapshot.Named{Extensions: []*snapshot.Resource{extension("jwt", "a")}})
 		before := b.Snapshot(1).Extensions[0]
@@ -64,7 +64,7 @@ var _ = Describe("A builder", func() {
 })
 
 var _ = Describe("A host that an Envoy refused", func() {
-	It("answers 503 without the filters that may be what was refused", func() {
+	It("answers 503 without the filters that may have been refused", func() {
 		filter := map[string]*anypb.Any{"f": {TypeUrl: "x"}}
 		route := must(snapshot.NewRoute(&routev3.Route{Match: prefix("/"), Action: to("blue")}))
 		h := must(snapshot.NewHost(

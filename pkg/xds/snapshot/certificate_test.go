@@ -25,7 +25,7 @@ var _ = Describe("The certificates for a host name", func() {
 		return list
 	}
 
-	It("are in the order in which they win: the name itself, the rank, the older host, the host's own order", func() {
+	It("are in order of precedence: the name itself, the rank, the older host, the host's own order", func() {
 		b := snapshot.NewBuilder(head(), nil)
 		b.SetHost("young", parts("young", 3, 1, "a.test", "young"))
 		b.SetHost("old", parts("old", 2, 1, "a.test", "old1", "a.test", "old2"))
@@ -38,7 +38,7 @@ var _ = Describe("The certificates for a host name", func() {
 		Expect(first.CertificateNames(map[string]bool{"old2": true, "wide": true, "other": true})).To(Equal(
 			map[string][]string{"old2": {"a.test"}, "wide": {"*.test"}}))
 
-		By("until their host goes, or is built again")
+		By("until their host is deleted, or is built again")
 		b.SetHost("exact", nil)
 		b.SetHost("old", parts("old", 2, 1, "a.test", "old2"))
 		b.SetHost("wide", nil)
@@ -49,7 +49,7 @@ var _ = Describe("The certificates for a host name", func() {
 		last := b.Snapshot(3)
 		Expect(last.Certificates).To(BeEmpty())
 		Expect(last.Beaten).To(BeEmpty())
-		By("and a snapshot does not change")
+		By("a snapshot does not change")
 		Expect(secrets(first, "a.test")).To(Equal([]string{"exact", "old1", "old2", "young", "wide"}))
 		Expect(secrets(second, "a.test")).To(Equal([]string{"old2", "young"}))
 	})

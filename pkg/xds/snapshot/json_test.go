@@ -19,7 +19,7 @@ func TestSnapshot(t *testing.T) {
 }
 
 var _ = Describe("A resource as JSON", func() {
-	It("has Envoy's names, and nothing that is sensitive, however deep", func() {
+	It("has Envoy's names, and nothing sensitive at any depth", func() {
 		context, err := anypb.New(&tlsv3.UpstreamTlsContext{
 			Sni: "shop.example",
 			CommonTlsContext: &tlsv3.CommonTlsContext{TlsCertificates: []*tlsv3.TlsCertificate{{
@@ -43,6 +43,6 @@ var _ = Describe("A resource as JSON", func() {
 				"certificate_chain":{"inline_string":"public"},
 				"private_key":{"inline_string":"<redacted>"},
 				"password":{"inline_bytes":"PHJlZGFjdGVkPg=="}}]}}}}`))
-		Expect(string(r.Body.GetValue())).To(ContainSubstring("s3cret"), "what goes to Envoy is not changed")
+		Expect(string(r.Body.GetValue())).To(ContainSubstring("s3cret"), "what is sent to Envoy is unchanged")
 	})
 })

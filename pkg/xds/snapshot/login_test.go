@@ -54,7 +54,7 @@ var _ = Describe("The extension that verifies tokens", func() {
 		return &m
 	}
 
-	It("is joined from its pieces", func() {
+	It("is assembled from its pieces", func() {
 		a := must(snapshot.NewProvider("filter/a/1", demand("filter/a/1", "https://a.test"), snapshot.ObjectRef{Kind: "filter", Name: "a"}))
 		b := must(snapshot.NewProvider("filter/b/1", demand("filter/b/1", "https://b.test")))
 		none, both := head().Join(nil), head().Join([]*snapshot.Resource{a, b})
@@ -69,7 +69,7 @@ var _ = Describe("The extension that verifies tokens", func() {
 		Expect(both.Objects).To(Equal([]snapshot.ObjectRef{{Kind: "filter", Name: "a"}}))
 	})
 
-	It("is not joined from a piece with another name, or with two providers", func() {
+	It("is not assembled from a piece with another name, or with two providers", func() {
 		_, err := snapshot.NewProvider("filter/a/1", demand("filter/b/1", "https://a.test"))
 		Expect(err).To(MatchError(ContainSubstring(`jwt provider "filter/a/1"`)))
 		two := demand("filter/a/1", "https://a.test")
@@ -78,7 +78,7 @@ var _ = Describe("The extension that verifies tokens", func() {
 		Expect(err).To(HaveOccurred())
 	})
 
-	It("is there with no provider, and made again only when a provider changes", func() {
+	It("exists without providers, and is rebuilt only when a provider changes", func() {
 		b := snapshot.NewBuilder(keeping(), head())
 		Expect(names(b.Snapshot(1).Extensions)).To(Equal([]string{"jwt"}))
 		p := must(snapshot.NewProvider("filter/a/1", demand("filter/a/1", "https://a.test")))
@@ -99,7 +99,7 @@ var _ = Describe("The extension that verifies tokens", func() {
 var _ = Describe("The host that keeps the secrets of logins", func() {
 	secret := func(name string) *snapshot.Resource { return must(snapshot.NewSecret(&tlsv3.Secret{Name: name})) }
 
-	It("has a route for each pair, and is not there without one", func() {
+	It("has a route for each pair, and does not exist without one", func() {
 		b := snapshot.NewBuilder(keeping(), nil)
 		b.SetHost("a", &snapshot.Parts{Host: host("a"), Domain: "a", Named: snapshot.Named{Secrets: []*snapshot.Resource{secret("pair/a")}}})
 		Expect(b.Snapshot(1).Hosts).To(HaveLen(1))
@@ -123,7 +123,7 @@ var _ = Describe("The host that keeps the secrets of logins", func() {
 })
 
 var _ = Describe("A host that uses more than the clusters of its routes", func() {
-	It("names all of it, sorted, and nothing of it when it answers 503", func() {
+	It("names all of them, sorted, and none of them if it answers 503", func() {
 		route := must(snapshot.NewRoute(&routev3.Route{Match: prefix("/"), Action: to("blue")}))
 		h := must(snapshot.NewHost(&routev3.VirtualHost{Name: "h", Domains: []string{"h"}, TypedPerFilterConfig: map[string]*anypb.Any{"own": {TypeUrl: "own"}}}, []*snapshot.Route{route}, snapshot.ObjectRef{},
 			snapshot.Needs{Clusters: []string{"login/idp:443", "blue"}, Secrets: []string{"s"}, Providers: []string{"p"}}))

@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-var _ = Describe("The snapshot of an Envoy that listens on the loopback only", func() {
+var _ = Describe("The snapshot of an Envoy that listens only on the loopback", func() {
 	object := snapshot.ObjectRef{Kind: "proxy", Name: "gw"}
 	listener := func(name, address string, port uint32) *snapshot.Resource {
 		GinkgoHelper()
@@ -28,7 +28,7 @@ var _ = Describe("The snapshot of an Envoy that listens on the loopback only", f
 		return b.Snapshot(7)
 	}
 
-	DescribeTable("has the port of a listener there, and its name",
+	DescribeTable("has the listener's port on the loopback, and its name",
 		func(name, address, wantName, wantAddress string) {
 			first := of(listener(name, address, 8080))
 			moved := first.OnLoopback()
@@ -51,7 +51,7 @@ var _ = Describe("The snapshot of an Envoy that listens on the loopback only", f
 		Entry("another name", "edge", "0.0.0.0", "edge", "127.0.0.1"),
 	)
 
-	It("has everything else, and is one for all of them", func() {
+	It("has everything else, and is the same for all such Envoys", func() {
 		s := of(listener("https-0.0.0.0:8443", "0.0.0.0", 8443), listener("http-0.0.0.0:8080", "0.0.0.0", 8080))
 		moved := s.OnLoopback()
 		Expect(moved).To(BeIdenticalTo(s.OnLoopback()))
@@ -63,7 +63,7 @@ var _ = Describe("The snapshot of an Envoy that listens on the loopback only", f
 		Expect(snapshot.Empty(3).OnLoopback().Revision).To(BeEquivalentTo(3))
 	})
 
-	It("leaves out a listener whose address has no loopback", func() {
+	It("leaves out a listener whose address family has no loopback", func() {
 		pipe := must(snapshot.NewListener(&listenerv3.Listener{
 			Name: "pipe", Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: "/a"}}},
 		}))

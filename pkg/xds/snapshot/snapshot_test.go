@@ -57,7 +57,7 @@ func head() *snapshot.RouteHead {
 }
 
 var _ = Describe("A resource", func() {
-	It("is not made of what Envoy's constraints do not allow", func() {
+	It("cannot violate Envoy's constraints", func() {
 		_, err := snapshot.NewCluster(static(""))
 		Expect(err).To(MatchError(ContainSubstring("Name")))
 		_, err = snapshot.NewListener(&listenerv3.Listener{Name: "l", ListenerFilters: []*listenerv3.ListenerFilter{{}}})
@@ -75,7 +75,7 @@ var _ = Describe("A resource", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(r.Warms).To(Equal(warms))
 	},
-		Entry("not with addresses alone", false, func(*clusterv3.Cluster) {}),
+		Entry("not with only addresses", false, func(*clusterv3.Cluster) {}),
 		Entry("with names to resolve", true, func(c *clusterv3.Cluster) {
 			c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
 		}),
@@ -87,7 +87,7 @@ var _ = Describe("A resource", func() {
 		}),
 	)
 
-	It("has a version of its content", func() {
+	It("has a version that depends on its content", func() {
 		a, b := &routev3.Route{Match: prefix("/a"), Action: to("x")}, &routev3.Route{Match: prefix("/b"), Action: to("x")}
 		Expect(host("h", a).Version).To(Equal(host("h", a).Version))
 		Expect(host("h", a).Version).NotTo(Equal(host("h", b).Version))
@@ -134,7 +134,7 @@ var _ = Describe("A builder", func() {
 		b.SetListeners(nil, snapshot.Named{Clusters: []*snapshot.Resource{cluster("own", "")}})
 	})
 
-	It("serves a domain with the host of the lowest order, and with the next when that goes", func() {
+	It("serves a domain with the host of the lowest order, and with the next one when that is deleted", func() {
 		set("b", "shop.test", 2, cluster("y", ""))
 		set("a", "shop.test", 1, cluster("x", ""))
 		set("c", "shop.test", 3, cluster("z", ""))

@@ -49,7 +49,7 @@ func example() (ir.Listener, *ir.Host) {
 }
 
 var _ = Describe("The message of a filter", func() {
-	It("is on a route that answers by itself too", func() {
+	It("is set on a route that answers by itself too", func() {
 		_, h := example()
 		r := must(translate.Route(&ir.Route{
 			Name: "closed", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"}, Headers: h.Headers, Respond: &ir.Respond{Status: 503},
@@ -57,7 +57,7 @@ var _ = Describe("The message of a filter", func() {
 		Expect(r.GetTypedPerFilterConfig()).To(HaveKey("envoy.filters.http.header_mutation"))
 	})
 
-	DescribeTable("is refused where Envoy would take it for no filter", func(name string, m proto.Message, why string) {
+	DescribeTable("is refused if Envoy would treat it as no filter", func(name string, m proto.Message, why string) {
 		err := translate.CheckOverride(name, m)
 		if why == "" {
 			Expect(err).NotTo(HaveOccurred())
@@ -67,18 +67,18 @@ var _ = Describe("The message of a filter", func() {
 	},
 		Entry("emptied", translate.IPFilter, &rbacv3.RBACPerRoute{}, "an empty message would turn it off"),
 		Entry("under another name", "envoy.filters.http.rbac/pi", &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{}}, "no listener has a filter of that name"),
-		Entry("not as it should be", translate.IPFilter, &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{}}, ""),
-		Entry("not an empty one that turns it on", translate.IPFilter, &routev3.FilterConfig{}, ""),
+		Entry("but not if it is complete", translate.IPFilter, &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{}}, ""),
+		Entry("but not if an empty one turns it on", translate.IPFilter, &routev3.FilterConfig{}, ""),
 	)
 })
 
-var _ = Describe("What is packed", func() {
-	It("is text that is UTF-8", func() {
+var _ = Describe("A packed message", func() {
+	It("has valid UTF-8 text", func() {
 		_, err := translate.Pack(&tlsv3.UpstreamTlsContext{Sni: "\xff"})
 		Expect(err).To(MatchError(ContainSubstring("invalid UTF-8")))
 	})
 
-	DescribeTable("makes what is around it an error", func(what string, breakIt func(*ir.Listener, *ir.Host)) {
+	DescribeTable("causes an error in its container", func(what string, breakIt func(*ir.Listener, *ir.Host)) {
 		l, h := example()
 		breakIt(&l, h)
 		_, ofListener := translate.Listener(l)
@@ -96,7 +96,7 @@ var _ = Describe("What is packed", func() {
 			h.Routes[0].Headers = &ir.Headers{Request: []ir.HeaderChange{{Action: ir.HeaderSet}}}
 		}),
 		Entry("limits", "route", func(_ *ir.Listener, h *ir.Host) { h.Routes[0].RateLimits = []ir.RateLimit{{}} }),
-		Entry("a part of a limit that is packed itself", "route", func(_ *ir.Listener, h *ir.Host) { h.Routes[0].RateLimits[0][0].Key = "" }),
+		Entry("a part of a limit that is packed too", "route", func(_ *ir.Listener, h *ir.Host) { h.Routes[0].RateLimits[0][0].Key = "" }),
 		Entry("TLS", "cluster", func(_ *ir.Listener, h *ir.Host) {
 			h.Routes[0].Forward.Clusters[0].TLS.Name = strings.Repeat("a", 256)
 		}),
@@ -106,8 +106,8 @@ var _ = Describe("What is packed", func() {
 	)
 })
 
-var _ = Describe("The filter that asks for a client certificate", func() {
-	It("is off only on routes that nobody has to show one for, whatever they answer", func() {
+var _ = Describe("The filter that requires a client certificate", func() {
+	It("is off only on routes for which nobody has to show one, whatever they answer", func() {
 		off := func(r *ir.Route) bool {
 			_, is := must(translate.Route(r)).GetTypedPerFilterConfig()[translate.AnybodyFilter]
 			return is
@@ -118,8 +118,8 @@ var _ = Describe("The filter that asks for a client certificate", func() {
 	})
 })
 
-var _ = Describe("What verifies a token", func() {
-	It("says where it is, who it is from, and how long its clock may be off", func() {
+var _ = Describe("The token verification", func() {
+	It("includes where the token is, who issued it, and the tolerated clock skew", func() {
 		check := func(c ir.TokenCheck) map[string]any {
 			GinkgoHelper()
 			c.Name, c.Issuer, c.Audiences, c.JWKS = "api", "us", []string{"shop"}, "keys"

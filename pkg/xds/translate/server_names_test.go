@@ -74,7 +74,7 @@ var _ = Describe("The filter chain for a server name", func() {
 		{Name: "exact", ServerNames: []string{"a.b.test", "bank.test"}}, {Name: "short", ServerNames: []string{"*.test"}},
 		{Name: "long", ServerNames: []string{"*.b.test", "*.bank.example"}},
 	}
-	DescribeTable("is that of the most exact name, and none if it is no host name", func(name, chain string) {
+	DescribeTable("has the most exact name, and there is none if it is not a host name", func(name, chain string) {
 		for _, list := range [][]ir.TLSChain{chains, {chains[2], chains[1], chains[0]}, {chains[1], chains[0], chains[2]}} {
 			l, err := translate.Listener(ir.Listener{Address: "0.0.0.0", Port: 8443, TLS: &ir.TLS{MinVersion: "1.2", Chains: slices.Clone(list)}})
 			Expect(err).NotTo(HaveOccurred())
@@ -89,7 +89,7 @@ var _ = Describe("The filter chain for a server name", func() {
 		Entry(nil, "\xff.test", ""), Entry(nil, "\u00e4.test", ""), Entry(nil, "a\n.test", ""), Entry(nil, "a\x00.test", ""), Entry(nil, "[::1]", ""),
 	)
 
-	It("is the general one if the client names none", func() {
+	It("is the general one if the client sends none", func() {
 		l, err := translate.Listener(ir.Listener{Address: "0.0.0.0", Port: 8443, TLS: &ir.TLS{MinVersion: "1.2", Chains: chains}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(choose(l.GetFilterChainMatcher(), "", true)).To(Equal("any"))

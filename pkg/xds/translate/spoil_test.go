@@ -144,7 +144,7 @@ func messagesIn(f protoreflect.FieldDescriptor, value protoreflect.Value) (list 
 	return list
 }
 
-var _ = Describe("What is packed", func() {
+var _ = Describe("A packed message", func() {
 	It("is checked, whatever its type", func() {
 		var unbreakable []string
 		all := packed()

@@ -29,7 +29,7 @@ func message(typeURL string) mem.BufferSlice {
 var _ = Describe("A response", func() {
 	const routes, clusters = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration", "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 
-	DescribeTable("is read as far as it is needed",
+	DescribeTable("is read only as far as needed",
 		func(typeURL, expected string, holds bool) {
 			f := &fleet{streams: 1}
 			f.expect(expected)
@@ -44,14 +44,14 @@ var _ = Describe("A response", func() {
 		Entry("clusters do not count", clusters, "u-new00001", false),
 	)
 
-	It("that is cut off is an error", func() {
+	It("is an error if it is truncated", func() {
 		r := response{fleet: &fleet{}}
 		Expect(codec{}.Unmarshal(message(routes)[:1], &r)).NotTo(Succeed())
 	})
 })
 
-var _ = Describe("What is expected", func() {
-	It("is met when every stream has met it", func() {
+var _ = Describe("An expectation", func() {
+	It("is met when every stream meets it", func() {
 		f := &fleet{streams: 2}
 		f.expect("text")
 		e := f.current.Load()

@@ -15,7 +15,7 @@ func TestFloor(t *testing.T) {
 	RunSpecs(t, "floor")
 }
 
-var _ = Describe("Messages by hand", func() {
+var _ = Describe("Minimal messages", func() {
 	It("are the least that serves the routes", func() {
 		w := &world{form: byHand{}}
 		routes := layout.Routes(1, layout.PerService, 9000)

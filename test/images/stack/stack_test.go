@@ -56,7 +56,7 @@ var _ = Describe("the local stack", Ordered, func() {
 		}
 	})
 
-	It("keeps secrets to files that their owner alone can reach", func() {
+	It("limits secrets to files that only their owner can read", func() {
 		for path, mode := range map[string]os.FileMode{s.settings: 0o600, s.dir: 0o700} {
 			info, err := os.Stat(path)
 			Expect(err).NotTo(HaveOccurred())
@@ -75,7 +75,7 @@ var _ = Describe("the local stack", Ordered, func() {
 		}
 	})
 
-	It("runs every container without rights, and publishes on the loopback only", func() {
+	It("runs every container without privileges, and publishes only on the loopback", func() {
 		published := map[string][]string{}
 		for service, id := range s.containers(bound(10 * time.Second)) {
 			var all []inspected
@@ -125,20 +125,20 @@ var _ = Describe("the local stack", Ordered, func() {
 		Expect([]int{passed, refused}).To(Equal([]int{20, 10}))
 	})
 
-	It("keeps to limits that nobody has time to see end", func() { s.useUp() })
+	It("enforces limits that last longer than a test", func() { s.useUp() })
 
-	It("asks for a login at the provider (PROFILES=oidc)", func() {
+	It("requires a login at the provider (PROFILES=oidc)", func() {
 		Eventually(s.logIn).Should(Succeed())
 	})
 
-	It("has the metrics of all parts in Prometheus (PROFILES=observe)", func() {
+	It("has the metrics of all components in Prometheus (PROFILES=observe)", func() {
 		Eventually(s.targets).Should(Equal(map[string]string{
 			"gatehouse:1323": "up", "edge:9001": "up", "inner:9001": "up", "ratelimit:18004": "up", "127.0.0.1:9090": "up",
 		}))
 		Eventually(func() string { return s.sample("sum(gatehouse_envoys)") }).Should(Equal("2"))
 	})
 
-	It("takes over renewed certificates, and restarts only what has to be", func() {
+	It("uses renewed certificates, and restarts only what must be restarted", func() {
 		started := func(service string) string {
 			return docker(bound(time.Minute), "inspect", "--format", "{{.State.StartedAt}}", s.containers(bound(time.Minute))[service])
 		}
@@ -164,7 +164,7 @@ var _ = Describe("the local stack", Ordered, func() {
 
 	It("survives the death of each container", func() { s.killEach() })
 
-	It("is gone after make down, but for the volumes, and has everything after make up", func() {
+	It("is gone after make down, except for the volumes, and has everything after make up", func() {
 		before := s.call(bound(10*time.Second), http.MethodGet, "/config", "", "")
 		Expect(before.status).To(Equal(200))
 		s.make(bound(2*time.Minute), "down")
