@@ -65,8 +65,8 @@ var _ = Describe("token", func() {
 		dir := newDatabase()
 		refused := run1("", "token", "create", "ci", "--role", "viewer", "--data-dir", dir)
 		Expect(refused.code).To(Equal(1))
-		Expect(refused.stderr).To(HaveSuffix("gatehouse: there is no token with the role admin yet, and with a viewer's alone nobody could change anything " +
-			"(make one first: gatehouse token create NAME --role admin; or give --without-admin if the server has --api-admin-token-file)\n"))
+		Expect(refused.stderr).To(HaveSuffix("gatehouse: no token with the role admin exists yet, and a token with the role viewer cannot change anything " +
+			"(create one first: gatehouse token create NAME --role admin; or set --without-admin if the server has --api-admin-token-file)\n"))
 		Expect(onData(dir, "token", "list")).NotTo(ContainSubstring("ci"))
 		onData(dir, "token", "create", "ci", "--role", "viewer", "--without-admin")
 		Expect(run1("", "token", "create", "board", "--role", "viewer", "--data-dir", dir).code).To(Equal(1), "a viewer token does not help")

@@ -185,7 +185,7 @@ var _ = Describe("An API with a token", func() {
 		cfg, _, err := config.Load(config.Token, map[string]string{"data-dir": GinkgoT().TempDir()}, nil, os.ReadFile)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(app.CreateToken(context.Background(), cfg, environment(gbytes.NewBuffer()), "a b", "root", false)).To(MatchError(
-			`the token cannot be made: Token_name: "a b" may contain only the characters A-Z a-z 0-9 . _ -; Token_role: "root" is not one of admin, viewer`))
+			`the token cannot be created: Token_name: "a b" may contain only the characters A-Z a-z 0-9 . _ -; Token_role: "root" is not one of admin, viewer`))
 	})
 })
 

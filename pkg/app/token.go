@@ -13,13 +13,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
-// CreateToken makes a token in the database of cfg and prints it, alone on stdout: it
+// CreateToken creates a token in the database of cfg and prints only the token on stdout: it
 // is never shown again. A viewer's token requires that an admin's token exists, unless
-// withoutAdmin says that the server has one of its own.
+// withoutAdmin says that the server has its own admin token.
 func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role string, withoutAdmin bool) error {
 	t := store.Token{Name: name, Role: role, CreateTS: model.At(time.Now())}
 	if errs := t.Validate(); len(errs) > 0 {
-		return &model.Error{Kind: model.Invalid, Message: "the token cannot be made", Fields: errs}
+		return &model.Error{Kind: model.Invalid, Message: "the token cannot be created", Fields: errs}
 	}
 	text := store.MakeToken()
 	t.Hash = store.HashToken(text)
@@ -42,7 +42,7 @@ func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role str
 func CreateProxyToken(ctx context.Context, cfg config.Config, env Env, owner TokenOwner, name string) error {
 	t := store.ProxyToken{Proxy: owner.Proxy, Name: name, CreateTS: model.At(time.Now())}
 	if errs := t.Validate(); len(errs) > 0 {
-		return &model.Error{Kind: model.Invalid, Message: "the token cannot be made", Fields: errs}
+		return &model.Error{Kind: model.Invalid, Message: "the token cannot be created", Fields: errs}
 	}
 	text := store.MakeProxyToken()
 	t.Hash = store.HashToken(text)
@@ -66,8 +66,8 @@ func needAdmin(ctx context.Context, tokens store.Tokens) error {
 		return nil
 	}
 	return &model.Error{
-		Kind: model.Conflict, Message: "there is no token with the role admin yet, and with a viewer's alone nobody could change anything",
-		Hint: "make one first: gatehouse token create NAME --role admin; or give --without-admin if the server has --api-admin-token-file",
+		Kind: model.Conflict, Message: "no token with the role admin exists yet, and a token with the role viewer cannot change anything",
+		Hint: "create one first: gatehouse token create NAME --role admin; or set --without-admin if the server has --api-admin-token-file",
 	}
 }
 

@@ -44,7 +44,7 @@ var _ = Describe("The file of the proxies", func() {
 		Expect(err).To(MatchError(ContainSubstring(says)))
 	},
 		Entry("with another proxy", "version: 1\nproxies:\n- {name: other}\n", `line 3: --kubernetes-proxies has no proxy "other"`),
-		Entry("with anything else", "version: 1\nservices:\n- {service_name: shop, fqdn: shop.example}\n", "line 3: /service/shop is no proxy: only proxies can be here"),
+		Entry("with anything else", "version: 1\nservices:\n- {service_name: shop, fqdn: shop.example}\n", "line 3: /service/shop is not a proxy: only proxies are allowed here"),
 		Entry("with a wrong port", "version: 1\nproxies:\n- {name: edge, http_port: 0}\n", "http_port"),
 	)
 })

@@ -54,7 +54,7 @@ func (o *Origin) UnmarshalJSON(b []byte) error {
 		Regex *string `json:"regex"`
 	}
 	if err := decodeStrict(string(b), &form); err != nil || form.Regex == nil || *form.Regex == "" {
-		return errors.New(`an origin must be a text such as "https://app.example.com", or {"regex": EXPRESSION}`)
+		return errors.New(`an origin must be a string such as "https://app.example.com", or {"regex": EXPRESSION}`)
 	}
 	o.Regex = *form.Regex
 	return nil

@@ -197,7 +197,7 @@ func readRateLimitEntry(v *validator, at, kind string, value json.RawMessage) Ra
 			v.add(at, "%s", strings.TrimPrefix(err.Error(), "json: "))
 		}
 	default:
-		v.add(at, "must be text or an object")
+		v.add(at, "must be a string or an object")
 		return e
 	}
 	e.validate(v, at)

@@ -134,7 +134,7 @@ func textOrSecret(key string, b []byte) (text, secret string, err error) {
 		Secret string `json:"secret"`
 	}
 	if err := decodeStrict(string(b), &named); err != nil || named.Secret == "" {
-		return "", "", errors.New(key + ` must be a text, or {"secret": NAME} with the name of a secret`)
+		return "", "", errors.New(key + ` must be a string, or {"secret": NAME} with the name of a secret`)
 	}
 	return "", named.Secret, nil
 }

@@ -211,7 +211,7 @@ func jsonType(t reflect.Type) string {
 	case reflect.Slice:
 		return "a list"
 	case reflect.String:
-		return "a text"
+		return "a string"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Int, reflect.Int64, reflect.Uint32:

@@ -44,8 +44,8 @@ func (h *Hub) buryGone(ctx context.Context) error {
 // hasAny reports whether the replica has Envoys.
 func (r *Report) hasAny() bool { return len(r.Envoys)+len(r.More) > 0 }
 
-// IsUnknown reports whether it is not known what the Envoys of a proxy have that were
-// connected to the replica.
+// IsUnknown reports whether the state of a proxy's Envoys that were connected to the
+// replica is unknown.
 func (o Other) IsUnknown(proxy string) bool { return o.Unheard && (!o.Gone || o.Has(proxy)) }
 
 // isIrrelevant reports whether the replica is gone, and all of its Envoys of some proxies
@@ -57,14 +57,14 @@ func (o Other) isIrrelevant(proxies []string) bool {
 	return o.Gone && !slices.ContainsFunc(proxies, o.Has)
 }
 
-// UnheardMessage says why it is not known what its Envoys have.
+// UnheardMessage says why the state of its Envoys is unknown.
 func (o Other) UnheardMessage() string {
 	at := o.Heard.UTC().Format(time.TimeOnly)
 	switch {
 	case o.Started.IsZero():
-		return fmt.Sprintf("replica %s has told nothing of itself: nobody knows what its Envoys have", o.Replica)
+		return fmt.Sprintf("replica %s has reported nothing: the state of its Envoys is unknown", o.Replica)
 	case o.Gone:
-		return fmt.Sprintf("replica %s was heard of last at %s, and not all of its Envoys have connected elsewhere since: nobody knows what they have", o.Replica, at)
+		return fmt.Sprintf("replica %s was last heard at %s, and not all of its Envoys have connected elsewhere since: their state is unknown", o.Replica, at)
 	}
-	return fmt.Sprintf("replica %s was heard of last at %s: nobody knows what its Envoys have", o.Replica, at)
+	return fmt.Sprintf("replica %s was last heard at %s: the state of its Envoys is unknown", o.Replica, at)
 }

@@ -46,7 +46,7 @@ type Other struct {
 // stepTimeout bounds each call of the board.
 const stepTimeout = 5 * time.Second
 
-// Hub posts the report of this replica, and keeps those of the others. Use New. It is
+// Hub posts the report of this replica, and keeps the reports of the others. Use New. It is
 // safe for concurrent use.
 type Hub struct {
 	opts    Options
@@ -70,7 +70,7 @@ type Hub struct {
 	asked  int64         // counts the calls that want a fresh read
 	read   int64         // the last of these calls that a read has served
 	asks   map[string]Ask
-	// answers are those of this replica, by the ID of the ask.
+	// answers are the answers of this replica, by the ID of the ask.
 	answers map[string]Answer
 	count   int64 // of asks, for their IDs
 	// told is the number of the last event that each replica has reported.
@@ -79,7 +79,7 @@ type Hub struct {
 	joined bool
 }
 
-// other is what is remembered of another replica.
+// other is the state of another replica.
 type other struct {
 	versions Versions
 	report   *Report
@@ -370,8 +370,8 @@ func (h *Hub) noteHeard(o *other, now time.Time) {
 	}
 	o.unheard = silent
 	if silent {
-		h.opts.Log.Warn("another replica is not heard; nobody knows what its Envoys have", "replica", o.report.Replica)
-		h.opts.Registry.RecordReplica(o.report.Replica, "it is not heard: nobody knows what its Envoys have")
+		h.opts.Log.Warn("another replica is not heard; the state of its Envoys is unknown", "replica", o.report.Replica)
+		h.opts.Registry.RecordReplica(o.report.Replica, "it is not heard: the state of its Envoys is unknown")
 		return
 	}
 	h.opts.Log.Info("another replica is heard again", "replica", o.report.Replica)

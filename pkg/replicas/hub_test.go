@@ -66,7 +66,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		Consistently(a.envoys, "5500ms").Should(Equal([]string{"b: 10.0.0.2:1 current"}), "a heartbeat may be lost")
 		sqlOn(url, makeOld, "b", 8)
 		Eventually(a.envoys).Should(Equal([]string{"b: 10.0.0.2:1 unheard"}))
-		Eventually(a.told).Should(ContainElement("b replica it is not heard: nobody knows what its Envoys have"))
+		Eventually(a.told).Should(ContainElement("b replica it is not heard: the state of its Envoys is unknown"))
 
 		By("even after it must be dead, while its Envoys are nowhere else")
 		sqlOn(url, makeOld, "b", 60)
@@ -103,7 +103,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 			defer cancel()
 			return a.Wait(ctx, 7, []model.Key{model.ServiceKey("shop")}, proxies)
 		}
-		message := MatchRegexp(`^replica b was heard of last at \d\d:\d\d:\d\d, and not all of its Envoys have connected elsewhere since: nobody knows what they have$`)
+		message := MatchRegexp(`^replica b was last heard at \d\d:\d\d:\d\d, and not all of its Envoys have connected elsewhere since: their state is unknown$`)
 		Expect(wait("gw")).To(ContainElement(And(HaveField("Reason", "unheard"), HaveField("Message", message))))
 		Expect(wait("edge")).NotTo(ContainElement(HaveField("Reason", "unheard")))
 		Expect(wait()).To(ContainElement(HaveField("Reason", "unheard")))
@@ -193,7 +193,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		lags = a.Wait(context.Background(), 7, keys, nil)
 		Expect(lags).To(HaveLen(1))
 		Expect(lags[0]).To(And(HaveField("Replica", "b"), HaveField("Reason", "unheard"),
-			HaveField("Message", MatchRegexp(`^replica b was heard of last at \d\d:\d\d:\d\d: nobody knows what its Envoys have$`))))
+			HaveField("Message", MatchRegexp(`^replica b was last heard at \d\d:\d\d:\d\d: the state of its Envoys is unknown$`))))
 
 		By("nor the silence of the database")
 		sqlOn(url, "ALTER TABLE replica_report RENAME TO away")

@@ -7,8 +7,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// noteFirst records when each Envoy of a report was first heard of. For those in the
-// first report of a replica that is not known.
+// noteFirst records when each Envoy of a report was first heard of. For the Envoys in
+// the first report of a replica, that is not known.
 func (r *Report) noteFirst(before *Report, now time.Time) {
 	if before.Started.IsZero() {
 		return

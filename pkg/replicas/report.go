@@ -29,14 +29,14 @@ type Report struct {
 	Seen map[string]int64 `json:"seen,omitempty"`
 	// Held says why its Envoys are not answered; empty means that they are.
 	Held string `json:"held,omitempty"`
-	// Envoys are those connected to it, the longest connected first.
+	// Envoys are the Envoys connected to it, sorted by connection time, the oldest first.
 	Envoys []Envoy `json:"envoys,omitempty"`
 	// More counts, by proxy, the Envoys beyond the limit, and MoreLagging those of them
 	// that are not current.
 	More        map[string]int `json:"more,omitempty"`
 	MoreLagging map[string]int `json:"more_lagging,omitempty"`
 	Engines     []Engine       `json:"engines,omitempty"`
-	// Conditions are those that only this replica knows, such as failed logins.
+	// Conditions are the conditions that only this replica knows, such as failed logins.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Events are the last ones for the others, numbered without gaps.
 	Events []Event `json:"events,omitempty"`
@@ -238,8 +238,8 @@ func (r Report) WithConditions(list []model.Condition) Report {
 	return r
 }
 
-// WithSeen returns the report with the positions in Kubernetes' changes. at returns that
-// of a revision; nil if it is not known.
+// WithSeen returns the report with the positions in Kubernetes' changes. at returns the
+// position of a revision; nil if it is not known.
 func (r Report) WithSeen(at func(revision int64) map[string]int64) Report {
 	r.Seen = at(r.Built)
 	r.Envoys = slices.Clone(r.Envoys)

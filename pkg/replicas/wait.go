@@ -50,9 +50,9 @@ const (
 )
 
 // Wait returns when the Envoys of all replicas have a revision, as Options.Wait does for
-// those of this one, or when ctx ends. It returns what lags. A replica that is not heard
-// lags. changed is not empty. proxies are those that the change reaches; none means that
-// they are not known.
+// this replica's Envoys, or when ctx ends. It returns what lags. A replica that is not
+// heard lags. changed is not empty. proxies are the proxies that the change reaches; none
+// means that they are not known.
 func (h *Hub) Wait(ctx context.Context, revision int64, changed []model.Key, proxies []string) []status.Lag {
 	lags := h.waitOnce(ctx, revision, changed, proxies)
 	if ctx.Err() == nil && slices.ContainsFunc(lags, h.hasCome) {
@@ -156,7 +156,7 @@ func (h *Hub) answersTo(id string, proxies []string) (lags [][]status.Lag, open 
 	if h.read < h.asks[id].fresh {
 		// A replica may have joined that is not known here.
 		return [][]status.Lag{{{
-			Reason: status.Unheard, Message: "the board of the replicas cannot be read: nobody knows what the Envoys of other replicas have",
+			Reason: status.Unheard, Message: "the board of the replicas cannot be read: the state of the Envoys of other replicas is unknown",
 		}}}, true, moved
 	}
 	for name, o := range h.others {

@@ -17,18 +17,17 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// liveHeap is what is in use, in bytes.
+// liveHeap returns the size of the heap in use, in bytes.
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // what has a finalizer goes with the second
+	runtime.GC() // the second run frees objects with finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc) //nolint:gosec // no heap is so large
 }
 
 var _ = Describe("A large list of changes", Ordered, func() {
-	// size makes the text of many changes more than lies in the buffers of a
-	// connection.
+	// many changes with texts of this size do not fit into the buffers of a connection.
 	const many, size = 1200, 5000
 
 	name := func(i int) string { return fmt.Sprintf("r%05d", i) }

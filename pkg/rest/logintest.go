@@ -10,14 +10,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// LoginTest tries the login of a service.
+// LoginTest tests the login of a service.
 type LoginTest func(context.Context, *logintest.Subject) logintest.Result
 
-// addLoginTest registers a POST: it makes calls to an identity provider, with the
-// client's secret.
-// loginTestPath is the one POST that changes nothing.
+// loginTestPath is the path of the only POST that changes nothing.
 const loginTestPath = "/service/:service/login/test"
 
+// addLoginTest registers a POST, because the call sends requests to an identity provider
+// with the client's secret.
 func (s *server) addLoginTest() { s.post(loginTestPath, s.testLogin) }
 
 func (s *server) testLogin(c *gin.Context) error {

@@ -317,7 +317,7 @@ func (d *Dir) storeOne(ctx context.Context, c checked, now time.Time) (wrong str
 	case yield:
 		return fmt.Sprintf("%s is older than the certificate that another control plane has stored from its --tls-dir, which stays: give both the same files", c.cert), false
 	case refuse:
-		return fmt.Sprintf("the secret holds a text, or a certificate without a key, which %s does not replace; rename the files, or delete the secret", c.cert), false
+		return fmt.Sprintf("the secret contains a value, or a certificate without a key, and %s does not replace either; rename the files, or delete the secret", c.cert), false
 	case write:
 		d.opts.Log.Info("certificate of a directory stored", "secret", c.name, "cert", c.cert, "rev", res.revision,
 			"names", c.have[0].DNSNames, "not_after", c.have[0].NotAfter)

@@ -337,8 +337,8 @@ var _ = Describe("What others write", func() {
 		w.look()
 		Expect(w.secret("shop").Type).To(Equal(model.SecretGeneric))
 		Expect(w.conditions()).To(Equal([]string{
-			"/secret/ca: the secret holds a text, or a certificate without a key, which DIR/ca.crt does not replace; rename the files, or delete the secret",
-			"/secret/shop: the secret holds a text, or a certificate without a key, which DIR/shop.crt does not replace; rename the files, or delete the secret",
+			"/secret/ca: the secret contains a value, or a certificate without a key, and DIR/ca.crt does not replace either; rename the files, or delete the secret",
+			"/secret/shop: the secret contains a value, or a certificate without a key, and DIR/shop.crt does not replace either; rename the files, or delete the secret",
 		}))
 		Expect(w.write(func(tx store.Writer) error { return store.Delete(tx, model.SecretKey("shop")) })).To(BeEmpty())
 		w.look()

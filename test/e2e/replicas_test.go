@@ -296,7 +296,7 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		Eventually(othersOf(a)).Should(Equal([]string{name + ": unheard"}))
 		Expect(envoysOf(a)()).To(ConsistOf(name + ": unheard"))
 		Expect(change("20s")).To(ContainElement(And(
-			HaveField("Replica", name), HaveField("Reason", "unheard"), HaveField("Message", ContainSubstring("nobody knows what its Envoys have")))))
+			HaveField("Replica", name), HaveField("Reason", "unheard"), HaveField("Message", ContainSubstring("the state of its Envoys is unknown")))))
 		Expect(holding(a.API, "/upstream/blue")).NotTo(ContainElement("Programmed"))
 		i.silence(name, 70)
 		Eventually(func() []lag { return change("20s") }).Should(ContainElement(And(

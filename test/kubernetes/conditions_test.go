@@ -110,7 +110,7 @@ var _ = Describe("The conditions of objects", func() {
 		g.envoy()
 		Eventually(p.row("gatewayhost", "good")).Should(Equal("good good.example gatehouse True Programmed"))
 		Expect(p.condition("gatewayhost", "good", "Accepted")()).To(Equal("True Accepted (1): it is a part of the configuration"))
-		Expect(p.condition("gatewayhost", "good", "ResolvedRefs")()).To(Equal("True ResolvedRefs (1): every object that it names is there and may be used"))
+		Expect(p.condition("gatewayhost", "good", "ResolvedRefs")()).To(Equal("True ResolvedRefs (1): every object that it names exists and may be used"))
 		Expect(p.condition("gatewayhost", "good", "Programmed")()).To(Equal("True Programmed (1): every connected Envoy has it"))
 		Expect(p.kubectl("get", "gatewayhost", "good", "--output", "jsonpath={.status.envoys} {.status.observedGeneration}")).To(Equal("1 1"))
 
@@ -228,7 +228,7 @@ spec:
 		}).Should(Equal(left.replica()))
 		p.host("next", "next.example", "web")
 		Eventually(p.condition("gatewayhost", "next", "Programmed")).Should(
-			Equal("Unknown ReplicaUnheard (1): replica " + name + " is not heard of: nobody knows what its Envoys have"))
+			Equal("Unknown ReplicaUnheard (1): replica " + name + " is not heard: the state of its Envoys is unknown"))
 		Expect(conditions()).To(Equal(were))
 	})
 
@@ -255,7 +255,7 @@ endpoints: [{addresses: [10.0.0.1], targetRef: {kind: Pod, name: mute}}]
 		gateway{Gatehouse: mute}.envoy()
 		p.host("web", "web.example", "web")
 		Eventually(p.condition("gatewayhost", "web", "Programmed")).Should(
-			Equal("Unknown ReplicaUnheard (1): replica mute is not heard of: nobody knows what its Envoys have"))
+			Equal("Unknown ReplicaUnheard (1): replica mute is not heard: the state of its Envoys is unknown"))
 		Eventually(mute.Stderr.String).Should(ContainSubstring("writing ConfigMap " + p.namespace + "/gatehouse-replica-mute"))
 
 		By("until it can")

@@ -60,7 +60,7 @@ var _ = Describe("A replica that is killed under traffic", func() {
 			}).Should(ContainSubstring("new.example"))
 		}
 		Eventually(asWas(p.condition("gatewayhost", "new", "Programmed"))).Should(MatchRegexp(
-			`^Unknown ReplicaUnheard \(1\): replica %s is not heard of: nobody knows what its Envoys have$`, regexp.QuoteMeta(name)))
+			`^Unknown ReplicaUnheard \(1\): replica %s is not heard: the state of its Envoys is unknown$`, regexp.QuoteMeta(name)))
 
 		By("its container restarts in its Pod")
 		again := killed.again()

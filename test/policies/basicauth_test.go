@@ -74,7 +74,7 @@ func basicAuth() policy {
 			{`{"users":[{"name":"ann","password":"correct-horse\n"}]}`, "Filter_config.users[0].password", "begins or ends with a space, or has a control character, such as the line feed at the end of a file"},
 			{`{"users":[{"name":"ann","Password":"` + ann + `"}]}`, "Filter_config.users[0].Password", "unknown field; write it password"},
 			{`{"users":[{"name":"ann","password":"<redacted>"}]}`, "Filter_config.users[ann].password", "is <redacted>, but no value is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed returns"},
-			{`{"users":[{"name":"ann","password":{"secret":""}}]}`, "Filter_config", `password must be a text, or {"secret": NAME} with the name of a secret`},
+			{`{"users":[{"name":"ann","password":{"secret":""}}]}`, "Filter_config", `password must be a string, or {"secret": NAME} with the name of a secret`},
 			{`{"users":[{"name":"ann","hash":"{SHA}x"}]}`, "Filter_config", `unknown field "hash"`},
 		},
 	}

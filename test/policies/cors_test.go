@@ -83,7 +83,7 @@ func cors() policy {
 			{`{"origins":["https://*.a.test"]}`, "Filter_config.origins", `"https://*.a.test" has a "*", which is allowed only alone, for all origins; ` + regexForm},
 			{`{"origins":[{"regex":"https://.*"}]}`, "Filter_config.origins", `"https://.*" matches the origin "https://any.invalid", and so allows anybody; write "*" to allow all origins`},
 			{`{"origins":[{"regex":"("}]}`, "Filter_config.origins", "\"(\" is not a regular expression in RE2 syntax: missing closing ): `(`"},
-			{`{"origins":[{"prefix":"https://a"}]}`, "Filter_config", `an origin must be a text such as "https://app.example.com", or {"regex": EXPRESSION}`},
+			{`{"origins":[{"prefix":"https://a"}]}`, "Filter_config", `an origin must be a string such as "https://app.example.com", or {"regex": EXPRESSION}`},
 			{`{"origins":["https://a.test"],"methods":["put"]}`, "Filter_config.methods", `"put" must be in upper case, because browsers compare the case; write "PUT"`},
 			{`{"origins":["https://a.test"],"expose":["*"],"credentials":true}`, "Filter_config.expose", `"*" has no effect in browsers where credentials are allowed; name the headers`},
 			{`{"origins":["https://a.test"],"expose":["a b"]}`, "Filter_config.expose", `"a b" is not an HTTP token`},

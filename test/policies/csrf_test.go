@@ -25,7 +25,7 @@ func csrf() policy {
 		refusals: []refusal{
 			{`{"origins":["a.test"]}`, "Filter_config.origins", `"a.test" is not an origin such as https://app.example.com`},
 			{`{"origins":["*"]}`, "Filter_config.origins", `"*" has a "*", which is allowed only alone, for all origins; use an expression, such as {"regex":"https://[a-z0-9-]+\\.example\\.com"}`},
-			{`{"origins":[{"regex":"a"}]}`, "Filter_config.origins", "must be a text, not an object"},
+			{`{"origins":[{"regex":"a"}]}`, "Filter_config.origins", "must be a string, not an object"},
 			{`{"additional":[]}`, "Filter_config", `unknown field "additional"`},
 		},
 	}

@@ -21,7 +21,7 @@ func lua() policy {
 		},
 		refusals: []refusal{
 			{`{}`, "Filter_config.script", "is required"},
-			{`{"script":1}`, "Filter_config.script", "must be a text, not a number"},
+			{`{"script":1}`, "Filter_config.script", "must be a string, not a number"},
 			{`{"code":""}`, "Filter_config", `unknown field "code"`},
 		},
 	}

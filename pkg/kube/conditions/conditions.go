@@ -96,7 +96,7 @@ func acceptedOf(f Facts) metav1.Condition {
 }
 
 func resolvedOf(f Facts) metav1.Condition {
-	c := metav1.Condition{Type: ResolvedRefs, Status: metav1.ConditionTrue, Reason: ResolvedRefs, Message: "every object that it names is there and may be used"}
+	c := metav1.Condition{Type: ResolvedRefs, Status: metav1.ConditionTrue, Reason: ResolvedRefs, Message: "every object that it names exists and may be used"}
 	if wrong := problemsThat(refers, f.Problems); len(wrong) > 0 {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, wrong[0].Reason, sentences(wrong)
 	}
@@ -163,7 +163,7 @@ func programmedOf(f Facts, settled bool) (c metav1.Condition, again time.Duratio
 		case r.Unheard && settled:
 			return programmed, again // its Envoys may still have it
 		case r.Unheard:
-			c = no(ReplicaUnheard, "replica %s is not heard of: nobody knows what its Envoys have", r.Name)
+			c = no(ReplicaUnheard, "replica %s is not heard: the state of its Envoys is unknown", r.Name)
 			c.Status = metav1.ConditionUnknown
 			return c, 0
 		}

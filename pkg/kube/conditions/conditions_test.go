@@ -41,7 +41,7 @@ func condition(name string, status metav1.ConditionStatus, reason, message strin
 func good(generation int64) []metav1.Condition {
 	return []metav1.Condition{
 		condition("Accepted", "True", "Accepted", "it is a part of the configuration", generation, start),
-		condition("ResolvedRefs", "True", "ResolvedRefs", "every object that it names is there and may be used", generation, start),
+		condition("ResolvedRefs", "True", "ResolvedRefs", "every object that it names exists and may be used", generation, start),
 		condition("Programmed", "True", "Programmed", "every connected Envoy has it", generation, start),
 	}
 }
@@ -111,10 +111,10 @@ var _ = Describe("The conditions of an object", func() {
 			"Programmed=False Waiting: replica b has not built it yet"),
 		Entry("a replica has not built it, and has no Envoys", func(f *conditions.Facts) { f.Replicas[1] = conditions.Replica{Name: "b"} }),
 		Entry("a replica is not heard from", func(f *conditions.Facts) { f.Replicas[1] = conditions.Replica{Name: "b", Unheard: true} },
-			"Programmed=Unknown ReplicaUnheard: replica b is not heard of: nobody knows what its Envoys have"),
+			"Programmed=Unknown ReplicaUnheard: replica b is not heard: the state of its Envoys is unknown"),
 		Entry("a replica with Envoys is not heard from", func(f *conditions.Facts) {
 			f.Replicas[1] = conditions.Replica{Name: "b", Unheard: true, Envoys: 2}
-		}, "Programmed=Unknown ReplicaUnheard: replica b is not heard of: nobody knows what its Envoys have"),
+		}, "Programmed=Unknown ReplicaUnheard: replica b is not heard: the state of its Envoys is unknown"),
 		Entry("more Envoys refuse it than a message holds", func(f *conditions.Facts) {
 			for _, name := range []string{"v", "w", "x", "y", "z"} {
 				f.Replicas[0].Lacks = append(f.Replicas[0].Lacks, conditions.Lack{Envoy: name, Refused: true, Message: "no"})

@@ -57,7 +57,7 @@ func (s *scope) clientSecret(at string, f *model.Filter) bool {
 	text, err := f.DetachClientSecret(name)
 	if err == nil && text != "" {
 		if c, ok := f.Parse().Spec.(*model.OIDCFilter); !ok || c.ClientSecret.Text != "" {
-			s.problem(at, Invalid, "client_secret is there more than once")
+			s.problem(at, Invalid, "client_secret occurs more than once")
 			return false
 		}
 	}

@@ -151,7 +151,7 @@ var _ = Describe("A login of a host", func() {
 
 	It("is refused with two client secrets", func() {
 		step := newCluster(webService, hmac, login(`"a"`, `,"client_secret":"team-b.key"`), hostOf(loggedIn)).step()
-		Expect(problems(step, "RouteFilter shop/login")).To(Equal([]string{"spec.routeFilterConfig.config Invalid: client_secret is there more than once"}))
+		Expect(problems(step, "RouteFilter shop/login")).To(Equal([]string{"spec.routeFilterConfig.config Invalid: client_secret occurs more than once"}))
 	})
 
 	It("is closed when its Secret is deleted, and both objects report it", func() {

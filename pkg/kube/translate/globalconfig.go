@@ -56,7 +56,7 @@ func (s *scope) takesLogin(u *unit) bool {
 	var free []string
 	for _, proxy := range s.proxies {
 		if holder := s.world.holder(claim{s.of.Kind, proxy, ""}); holder != nil && holder != u {
-			s.problem("spec.type", LoginConflict, "%s asks for the login on proxy %s and is older; this one does not hold there", holder.ref, proxy)
+			s.problem("spec.type", LoginConflict, "%s sets the login of proxy %s and is older; this one does not apply there", holder.ref, proxy)
 			continue
 		}
 		free = append(free, proxy)

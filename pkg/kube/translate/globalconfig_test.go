@@ -130,7 +130,7 @@ spec: {ports: [{port: 443}]}`, "apiVersion: v1\nkind: Secret\nmetadata: {name: c
 		step := c.step()
 		Expect(problems(step, "GlobalConfig idp/oauth")).To(BeEmpty())
 		Expect(problems(step, "GlobalConfig idp/second")).To(Equal([]string{
-			"spec.type LoginConflict: GlobalConfig idp/oauth asks for the login on proxy edge and is older; this one does not hold there",
+			"spec.type LoginConflict: GlobalConfig idp/oauth sets the login of proxy edge and is older; this one does not apply there",
 		}))
 		Expect(shown(step)).To(ContainElements("+ /proxy/edge/globalconfig/idp.oauth", "+ /proxy/gatehouse/globalconfig/idp.second"))
 		Expect(served(step)).To(Equal([]string{

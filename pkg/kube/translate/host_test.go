@@ -207,7 +207,7 @@ var _ = DescribeTable("A host whose requests cannot be routed reliably is a fixe
 		"spec.routes[0].conditions[1].headers[1] Invalid: takes only one of exact, prefix and regex"),
 	Entry("an invalid parameter", `  routes: [{conditions: [{query: [{name: a, regex: "("}]}]}]`,
 		"spec.routes[0].conditions[0].query[0].regex Invalid: \"(\" is not a regular expression in RE2 syntax: missing closing ): `(`"),
-	Entry("a route name twice", `  routes: [{name: a, conditions: [{prefix: /a}]}, {name: a}]`, `spec.routes[1].name Invalid: "a" is the name of another route of the host, too`),
+	Entry("a route name twice", `  routes: [{name: a, conditions: [{prefix: /a}]}, {name: a}]`, `spec.routes[1].name Invalid: "a" is also the name of another route of the host`),
 	Entry("a RouteFilter that does not exist", `  filters: [{name: login}]
   routes: [{services: [{name: web, port: 80}]}]`, "spec.filters[0].name RefNotFound: RouteFilter shop/login does not exist"),
 	Entry("invalid HTTPS settings", `  routes: [{services: [{name: web, port: 80}]}]

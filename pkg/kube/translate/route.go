@@ -36,7 +36,7 @@ func (s *scope) readRoutes(service string, specs []gatewayv1.Route) (routes []*r
 		if name := specs[i].Name; name != "" {
 			r.route.Name = name
 			if names[name] {
-				s.problem(r.at+".name", Invalid, "%q is the name of another route of the host, too", name)
+				s.problem(r.at+".name", Invalid, "%q is also the name of another route of the host", name)
 				unreadable = true
 			}
 			names[name] = true

@@ -171,11 +171,11 @@ func resealError(key model.Key, where string, err error) error {
 	}
 	e := &model.Error{
 		Kind: model.Conflict, Path: key.Path(), Err: err,
-		Message: fmt.Sprintf("%s %q contains a text that no key opens, so nothing was sealed again", key.Kind, key.Text()),
+		Message: fmt.Sprintf("%s %q contains a value that no key opens, so nothing was sealed again", key.Kind, key.Text()),
 		Hint:    "give it again, or delete it, then repeat this",
 	}
 	if where != "it" {
-		e.Message = fmt.Sprintf("%s holds a text of %s %q that no key opens, so nothing was sealed again", where, key.Kind, key.Text())
+		e.Message = fmt.Sprintf("%s contains a value of %s %q that no key opens, so nothing was sealed again", where, key.Kind, key.Text())
 		e.Hint = "bring the key back into the key file, or let the history go with a smaller --revision-keep-entries, then repeat this"
 	}
 	return e

@@ -173,12 +173,12 @@ func secretSpecs(h *harness) {
 		sealer.set("old", "new")
 		_, err := resealer.Reseal(ctx)
 		Expect(err).To(And(beOfKind(model.Conflict), MatchError(HavePrefix(
-			`secret "token" contains a text that no key opens, so nothing was sealed again (give it again, or delete it, then repeat this)`))))
+			`secret "token" contains a value that no key opens, so nothing was sealed again (give it again, or delete it, then repeat this)`))))
 		_, err = h.remove(ctx, model.SecretKey("token"))
 		Expect(err).NotTo(HaveOccurred())
 		_, err = resealer.Reseal(ctx)
 		Expect(err).To(And(beOfKind(model.Conflict), MatchError(HavePrefix(
-			`revision 2 holds a text of secret "token" that no key opens, so nothing was sealed again (bring the key back into the key file,`))))
+			`revision 2 contains a value of secret "token" that no key opens, so nothing was sealed again (bring the key back into the key file,`))))
 		Expect(logged(ctx, "cookies")).To(Equal([]string{" > " + sealedWith("old", "first", "secret/cookies/value")}))
 	})
 
