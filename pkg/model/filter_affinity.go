@@ -10,16 +10,16 @@ type AffinityFilter struct {
 	// see, and can choose, the address of their upstream. Default: hash.
 	// +enum=[hash, exact]
 	Mode string `json:"mode"`
-	// What tells clients apart. Default: header if header is set, otherwise cookie.
+	// What identifies a client. Default: header if header is set, otherwise cookie.
 	// +enum=[cookie, header, address]
 	By string `json:"by"`
 	// The name of the cookie, which the gateway sets. Default: gh-node.
 	Cookie string `json:"cookie"`
-	// How long the cookie lives, such as 1h. Absent means as long as the browser runs.
+	// How long the cookie lives, such as 1h. Absent means until the browser closes.
 	// +anyOf=[{type: string}]
 	// +example=1h
 	TTL Duration `json:"ttl"`
-	// The header that tells clients apart. Any upstream answers a request without it.
+	// The header that identifies a client. A request without it goes to any upstream.
 	// +maxLength=maxHeaderName
 	Header string `json:"header"`
 }

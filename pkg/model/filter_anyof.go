@@ -10,11 +10,11 @@ import (
 // +page=anyof.md
 // +example={apikey: {keys: partners}, basicauth: {users: [{name: ann, password: correct-horse-battery}]}}
 type AnyOfFilter struct {
-	// Accepts an API key, as a http_filter_apikey does.
+	// Accepts an API key, as an http_filter_apikey does.
 	APIKey *APIKeyFilter `json:"apikey,omitempty"`
-	// Accepts a user name and a password, as a http_filter_basicauth does.
+	// Accepts a user name and a password, as an http_filter_basicauth does.
 	BasicAuth *BasicAuthFilter `json:"basicauth,omitempty"`
-	// Accepts a token, as a http_filter_jwt does.
+	// Accepts a token, as an http_filter_jwt does.
 	JWT *JWTFilter `json:"jwt,omitempty"`
 }
 

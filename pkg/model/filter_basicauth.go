@@ -33,8 +33,8 @@ type User struct {
 	Password Password `json:"password"`
 }
 
-// Password has at least 12 characters. A text is stored sealed, and reads <redacted>, which means
-// the stored password when it is written back for a user of the same name. An object names a secret with the password.
+// Password has at least 12 characters. A string is stored sealed and shown as <redacted>. Writing <redacted> back for
+// a user of the same name keeps the stored password. An object names a secret with the password.
 // +anyOf=[{type: string, minLength: 1, maxLength: maxClientSecret}, {type: object, required: [secret],
 // additionalProperties: false, properties: {secret: {$ref: "#/components/schemas/Name"}}}]
 type Password struct {

@@ -2,12 +2,12 @@ package model
 
 import "fmt"
 
-// BodyLimitFilter answers 413 to requests with a larger body, before an upstream sees any part of
+// BodyLimitFilter answers 413 to requests with a larger body, before an upstream receives any part of
 // them. A route's filter replaces its service's. It refuses websockets.
 // +page=bodylimit.md
 // +example={bytes: 1048576}
 type BodyLimitFilter struct {
-	// The most bytes that a body may have. An Envoy holds a whole body before it forwards it.
+	// The maximum size of a body, in bytes. An Envoy buffers the whole body before it forwards the request.
 	// +required
 	// +minimum=1
 	// +maximum=maxBodyLimit

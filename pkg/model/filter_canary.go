@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CanaryFilter divides the requests of a route among upstreams, in place of the upstreams attached to the route. The last
+// CanaryFilter divides the requests of a route among upstreams, instead of the upstreams attached to the route. The last
 // upstream of the list is the canary.
 // +page=canary.md
 // +example={upstreams: [{name: blue, weight: 95}, {name: green, weight: 5}], sticky: cookie, header: {name: x-canary, value: "1"}}
@@ -15,7 +15,7 @@ type CanaryFilter struct {
 	// +minItems=1
 	// +maxItems=10
 	Upstreams []CanaryUpstream `json:"upstreams"`
-	// With cookie, a client that comes back with cookies gets the same upstream, while its weight is not 0.
+	// With cookie, a returning client with cookies gets the same upstream, as long as the upstream's weight is not 0.
 	// +enum=[cookie, none]
 	Sticky string `json:"sticky"`
 	// A request with this header goes to the last upstream of the list, whatever its weight.

@@ -2,8 +2,8 @@ package model
 
 import "slices"
 
-// CompressFilter compresses answers for clients that accept it: texts of at least 1024 bytes, with a media type
-// of the list in the page. A route's filter replaces its service's.
+// CompressFilter compresses answers for clients that accept it: text of at least 1024 bytes, with one of the
+// media types in compress.md. A route's filter replaces its service's.
 // +page=compress.md
 // +example={algorithms: [br, gzip]}
 type CompressFilter struct {

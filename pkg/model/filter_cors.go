@@ -28,7 +28,7 @@ type CORSFilter struct {
 	// Headers of answers that pages may read in addition to those that need no permission; "*" means all.
 	// +maxItems=maxCORSNames
 	Expose []string `json:"expose"`
-	// For how many seconds browsers remember the answer to a preflight; absent means the browser's default.
+	// Seconds for which browsers cache the answer to a preflight; absent means the browser's default.
 	// +minimum=0
 	// +maximum=86400
 	MaxAge *int `json:"max_age"`

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// DirectResponseFilter answers by itself, in place of an upstream. A service or a
+// DirectResponseFilter answers by itself, instead of an upstream. A service or a
 // route has at most one filter that answers.
 // +page=answers.md
 // +example={status: 503, body: "<h1>Back at ten</h1>", content_type: text/html, headers: {retry-after: "3600"}}

@@ -15,25 +15,25 @@ type ExtAuthzFilter struct {
 	// Name of the upstream that is the authorization server.
 	// +required
 	Upstream string `json:"upstream"`
-	// How it is called: with a copy of the request without its body, or with Envoy's gRPC call
+	// How the server is called: with a copy of the request without its body, or with Envoy's gRPC call
 	// envoy.service.auth.v3.Authorization/Check. Default: http.
 	// +enum=[AskHTTP, AskGRPC]
 	Protocol string `json:"protocol,omitempty"`
-	// The path of the call, in place of the request's path, which is then in x-forwarded-uri, next to
+	// The path of the call, instead of the request's path, which is then in x-forwarded-uri, next to
 	// x-forwarded-method and x-forwarded-host. For http only.
 	// +maxLength=maxAskedPath
 	// +example=/check
 	Path string `json:"path,omitempty"`
-	// Comes before the request's path in the path of the call. For http only.
+	// Precedes the request's path in the path of the call. For http only.
 	// +maxLength=maxAskedPath
 	// +example=/authz
 	PathPrefix string `json:"path_prefix,omitempty"`
-	// Headers of its answer that the upstream of the route receives. The gateway removes these headers from the client's request.
+	// Headers of the server's answer that the upstream of the route receives. The gateway removes these headers from the client's request.
 	// +maxItems=maxHeaders
 	// +items={type: string, minLength: 1, maxLength: maxHeaderName}
 	// +example=[x-user]
 	UpstreamHeaders []string `json:"upstream_headers,omitempty"`
-	// The most bytes of the body that it receives; a larger body gets 413. 0 means that it receives no body.
+	// The maximum size of the body that the server receives, in bytes; a larger body gets 413. 0 means no body.
 	// +minimum=0
 	// +maximum=maxAskedBody
 	BodyBytes int `json:"body_bytes,omitempty"`
@@ -41,7 +41,7 @@ type ExtAuthzFilter struct {
 	// +anyOf=[{type: string}]
 	// +example=500ms
 	Timeout Duration `json:"timeout,omitempty"`
-	// What happens to a request while it is unavailable, too slow, or answers with 5xx: deny answers 503. Default: deny.
+	// What happens to a request while the server is unavailable, too slow, or answers with 5xx: deny answers 503. Default: deny.
 	// +enum=[OnErrorDeny, OnErrorAllow]
 	OnError string `json:"on_error,omitempty"`
 }

@@ -8,17 +8,17 @@ type ExtProcFilter struct {
 	// Name of the upstream that is the processor (envoy.service.ext_proc.v3.ExternalProcessor). Its protocol is h2c or h2.
 	// +required
 	Upstream string `json:"upstream"`
-	// Whether it receives the headers of requests. Default: true.
+	// Whether the processor receives the headers of requests. Default: true.
 	RequestHeaders *bool `json:"request_headers,omitempty"`
-	// Whether it receives the headers of answers. Default: false.
+	// Whether the processor receives the headers of answers. Default: false.
 	ResponseHeaders bool `json:"response_headers,omitempty"`
-	// How it receives the bodies of requests: not at all, as a whole, of at most 32 KiB, or piece by piece. Default: none.
+	// How the processor receives the bodies of requests: not at all, as a whole of at most 32 KiB, or in pieces. Default: none.
 	// +enum=[BodyNone, BodyBuffered, BodyStreamed]
 	RequestBody string `json:"request_body,omitempty"`
 	// The same for the bodies of answers.
 	// +enum=[BodyNone, BodyBuffered, BodyStreamed]
 	ResponseBody string `json:"response_body,omitempty"`
-	// What happens to a request while it is unavailable, too slow, or ends the call with an error: deny answers 503,
+	// What happens to a request while the processor is unavailable, too slow, or ends the call with an error: deny answers 503,
 	// allow forwards it unchanged. Default: deny.
 	// +enum=[OnErrorDeny, OnErrorAllow]
 	OnError string `json:"on_error,omitempty"`

@@ -11,8 +11,8 @@ import (
 // +page=grpcjson.md
 // +example={services: [shop.Books], auto_mapping: true, descriptor_set: CksKCnNob3AucHJvdG8SBHNob3AiBgoEQm9vazInCgVCb29rcxIeCgRQaW5nEgouc2hvcC5Cb29rGgouc2hvcC5Cb29rYgZwcm90bzM=}
 type GRPCJSONFilter struct {
-	// The services and all that they import, in base64, as protoc --include_imports --descriptor_set_out=FILE writes
-	// it: at most 262144 bytes before base64.
+	// The services and all their imports, in base64, as protoc --include_imports --descriptor_set_out=FILE writes
+	// them: at most 262144 bytes before base64.
 	// +required
 	// +minLength=1
 	DescriptorSet string `json:"descriptor_set"`
@@ -29,18 +29,18 @@ type GRPCJSONFilter struct {
 	// What happens to a query parameter that is not a field of the message: 400, or it is ignored. Default: reject.
 	// +enum=[GRPCJSONReject, GRPCJSONIgnore]
 	UnknownParameters string `json:"unknown_query_parameters,omitempty"`
-	// Query parameters that are ignored where they are not fields, such as utm_source.
+	// Query parameters that are ignored if they are not fields, such as utm_source.
 	// +maxItems=maxGRPCServices
 	IgnoredParameters []string `json:"ignored_query_parameters,omitempty"`
 	// An error of the service has its google.rpc.Status as the body, in addition to the HTTP status. Default: true.
 	ConvertStatus *bool `json:"convert_grpc_status,omitempty"`
 	// How messages are written.
 	Print GRPCJSONPrint `json:"print_options"`
-	// The most bytes that the body of a request may have; a larger one gets 413. Default: 4194304.
+	// The maximum size of a request body, in bytes; a larger body gets 413. Default: 4194304.
 	// +minimum=1
 	// +maximum=maxBodyLimit
 	MaxRequestBytes int `json:"max_request_body_size,omitempty"`
-	// The most bytes that a message of an answer may have; a larger one becomes 500. Default: 4194304.
+	// The maximum size of a message in an answer, in bytes; a larger message becomes 500. Default: 4194304.
 	// +minimum=1
 	// +maximum=maxBodyLimit
 	MaxResponseBytes int `json:"max_response_body_size,omitempty"`
@@ -50,13 +50,13 @@ type GRPCJSONFilter struct {
 type GRPCJSONPrint struct {
 	// Add lines and indents.
 	Whitespace bool `json:"add_whitespace,omitempty"`
-	// Fields with a zero value are written too.
+	// Write fields with a zero value too.
 	Zeros bool `json:"always_print_primitive_fields,omitempty"`
-	// Enums are written as numbers.
+	// Write enums as numbers.
 	EnumNumbers bool `json:"always_print_enums_as_ints,omitempty"`
-	// Fields have the names of the .proto files, such as in_stock, not inStock.
+	// Use the field names of the .proto files, such as in_stock, not inStock.
 	ProtoNames bool `json:"preserve_proto_field_names,omitempty"`
-	// A stream is one message in each line, not an array.
+	// Write a stream as one message in each line, not as an array.
 	Lines bool `json:"stream_newline_delimited,omitempty"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// HeadersFilter changes headers of requests, and of answers. At least one header changes.
+// HeadersFilter changes headers of requests and answers. Specify at least one change.
 // +page=headers.md
 // +example={request: {set: {x-team: shop}, remove: [x-debug]}, response: {set: {x-frame-options: DENY}}}
 type HeadersFilter struct {
@@ -14,13 +14,13 @@ type HeadersFilter struct {
 	Response HeaderChanges `json:"response"`
 }
 
-// HeaderChanges are made in this order: remove, set, add. Not allowed are :path and the like, host, headers
+// HeaderChanges are made in this order: remove, set, add. They cannot change pseudo-headers such as :path, host, headers
 // of the connection, x-envoy-, x-forwarded-, forwarded and x-real-ip.
 type HeaderChanges struct {
 	// Replaces all values of a header, or creates the header.
 	// +additionalProperties={type: string, minLength: 1, maxLength: maxHeaderText}
 	Set map[string]string `json:"set"`
-	// Adds a value to those of a header.
+	// Adds a value to a header.
 	// +additionalProperties={type: string, minLength: 1, maxLength: maxHeaderText}
 	Add map[string]string `json:"add"`
 	// Names of headers.

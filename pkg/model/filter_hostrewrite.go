@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// HostRewriteFilter changes the Host that the upstream sees. Specify exactly one of host, from_header and from_path.
+// HostRewriteFilter changes the Host that the upstream receives. Specify exactly one of host, from_header and from_path.
 // The upstream receives the host of the request in x-forwarded-host.
 // +page=hostrewrite.md
 // +example={host: inner.example.com}

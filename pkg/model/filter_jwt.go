@@ -16,7 +16,7 @@ import (
 // +example={issuer: "https://login.example.com", audiences: [shop-api], require: [{claim: scope, values: [shop, admin]}],
 // claim_headers: [{claim: sub, header: x-user}]}
 type JWTFilter struct {
-	// The issuer (iss) of the tokens, exactly as they have it. Without jwks and jwks_uri it is a URL, and its discovery
+	// The issuer (iss), exactly as in the tokens. Without jwks and jwks_uri it is a URL, and its discovery
 	// document says where the keys are.
 	// +required
 	// +minLength=1
@@ -56,18 +56,18 @@ type TokenPlace struct {
 	// +maxLength=maxWord
 	Prefix string `json:"prefix"`
 	Cookie string `json:"cookie"`
-	// Whoever sees the URL has the token: URLs appear in logs and browser histories.
+	// Anyone who sees the URL has the token: URLs appear in logs and browser histories.
 	Query string `json:"query"`
 }
 
-// RequiredClaim is a claim of a token, which is a string, or a list with one. Dots separate the steps to it.
+// RequiredClaim is a claim of a token: a string, or a list with one. Dots separate the steps to the claim.
 // +example={claim: realm_access.roles, values: [staff]}
 type RequiredClaim struct {
 	// +required
 	// +minLength=1
 	// +maxLength=maxWord
 	Claim string `json:"claim"`
-	// The token needs one of them.
+	// The claim must have one of these values.
 	// +required
 	// +minItems=1
 	// +maxItems=maxRequiredValues

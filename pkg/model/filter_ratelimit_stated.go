@@ -20,11 +20,11 @@ const (
 	statedAbsent = "without"
 )
 
-// StatedLimit is the short form of a rate limit. The filter states the limit itself; no global config is needed.
+// StatedLimit is the short form of a rate limit. The filter contains the limit itself; no global config is needed.
 // +example={per: client, limit: 5/minute}
 type StatedLimit struct { // rest-api.md, "Filters and global configs"
 	// What the limit counts by: client counts by client address; header:NAME by the value of a header, or by client
-	// address if a request has none. claim:NAME counts by a claim of the token, or of the id_token of a login, if it is verified, and
+	// address if a request does not have the header. claim:NAME counts by a claim of the verified token, or of the id_token of a login, and
 	// api_client by the client of the API key; both count only requests that have one. all counts all requests together.
 	// +required
 	// +pattern="^(client|api_client|all|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+|claim:[!-~]+)$"

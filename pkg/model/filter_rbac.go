@@ -16,7 +16,7 @@ type RBACFilter struct {
 	// +minItems=1
 	// +maxItems=maxRules
 	Allow []AccessRule `json:"allow"`
-	// The requests that are denied, also if allow has them. Paths are compared without regard to case.
+	// The requests that are denied, even if allow matches them. The comparison of paths is case-insensitive.
 	// +maxItems=maxRules
 	Deny []AccessRule `json:"deny"`
 }

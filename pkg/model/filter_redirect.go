@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// RedirectFilter sends clients to another URL. Fields that are not given keep the value of the request; specify
-// at least one other than the code. A service or a route has at most one filter that answers.
+// RedirectFilter sends clients to another URL. Absent fields keep the value of the request; specify
+// at least one field other than code. A service or a route has at most one filter that answers.
 // +page=answers.md
 // +example={host: new.example.com, prefix: /v2, code: 301}
 type RedirectFilter struct {
@@ -16,7 +16,7 @@ type RedirectFilter struct {
 	Scheme string `json:"scheme"`
 	// A host name or an address, without a port.
 	Host string `json:"host"`
-	// Absent means the port of the request, without a port that is the default of a scheme that changes.
+	// Absent means the port of the request. If the scheme changes, the default port of the old scheme is removed.
 	// +minimum=1
 	// +maximum=65535
 	Port int `json:"port"`

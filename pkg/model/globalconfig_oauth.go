@@ -49,7 +49,7 @@ type OAuthConfig struct { // specification, "Global config of type globalconfig_
 		// Path that logs a user out.
 		// +example=/signout
 		DefaultSignoutPath string `json:"default_signout_path,omitempty"`
-		// Name of the identity provider's upstream, in place of external_oauth_service.
+		// Name of the identity provider's upstream, instead of external_oauth_service.
 		Upstream string `json:"upstream,omitempty"`
 		LoginOptions
 	} `json:"openid_connect"`

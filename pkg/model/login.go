@@ -76,19 +76,19 @@ type LoginOptions struct {
 	// URL of the provider's keys, if issuer is not set or its discovery document does not have it.
 	// +maxLength=maxURL
 	JWKSURI string `json:"jwks_uri,omitempty"`
-	// Signs a user out at the provider too. Default: the end_session_endpoint of the discovery document, if it has one.
+	// URL that also signs the user out at the provider. Default: the end_session_endpoint of the discovery document, if it has one.
 	// +maxLength=maxURL
 	EndSessionEndpoint string `json:"end_session_endpoint,omitempty"`
-	// Audiences (aud) that an id_token may be for, in addition to client_id.
+	// Audiences (aud) that an id_token may have, in addition to client_id.
 	// +maxItems=maxAudiences
 	// +items={type: string, minLength: 1, maxLength: maxWord}
 	Audiences []string `json:"audiences,omitempty"`
-	// Claims of the id_token that the upstream receives: by header, the claim, with dots between its steps.
+	// Claims of the id_token that the upstream receives: a map of headers to claims. Dots separate the steps to a claim.
 	// +maxProperties=maxClaimHeaders
 	// +additionalProperties={type: string, minLength: 1, maxLength: maxWord}
 	// +example={x-user: email}
 	ClaimHeaders map[string]string `json:"claim_headers,omitempty"`
-	// By claim, the values of which a user must have one; others get 403. All claims are required.
+	// A map of claims to values. The user must have every claim with one of its values; others get 403.
 	// +maxProperties=maxRequired
 	// +additionalProperties={type: array, minItems: 1, maxItems: maxRequiredValues, items: {type: string, minLength: 1, maxLength: maxWord}}
 	// +example={groups: [staff, admins]}
@@ -108,8 +108,8 @@ const (
 	ClientSecretBasic = "client_secret_basic"
 )
 
-// ClientSecret is the secret itself, which is stored sealed and reads <redacted>, or an object with the name
-// of a secret that contains it. A text that is the name of a secret is stored as that name, and a warning says so.
+// ClientSecret is the secret itself, which is stored sealed and shown as <redacted>, or an object with the name
+// of a secret that contains it. A string that is the name of a secret is stored as that name, with a warning.
 // +anyOf=[{type: string, minLength: 1, maxLength: maxClientSecret}, {type: object, required: [secret],
 // additionalProperties: false, properties: {secret: {$ref: "#/components/schemas/Name"}}}]
 type ClientSecret struct {
