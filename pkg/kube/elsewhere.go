@@ -36,7 +36,7 @@ func (w *Watch) Elsewhere(key model.Key) string {
 	return general + edit
 }
 
-// editOf says how to edit the object of a Kubernetes kind that became an object of the mirror.
+// editOf says how to edit the Kubernetes object from which an object of the mirror was made.
 func (w *Watch) editOf(key model.Key, kind string) string {
 	resource := strings.ToLower(kind)
 	if key.Name() == "" {

@@ -46,7 +46,7 @@ type Watch struct {
 	source   *Source
 	proxies  *proxyFile
 	world    *translate.World
-	// pending are operations that could not be written yet, including those that wait for the first complete
+	// pending are operations that could not be written yet, including operations that wait for the first complete
 	// configuration.
 	pending []translate.Op
 	// gone are upstreams that are no longer discovered once pending is written.
@@ -257,7 +257,7 @@ func (w *Watch) flush(ctx context.Context, b batch) (int64, error) {
 	return revision, err
 }
 
-// merge adds operations to those that could not be written. The newest of each key counts.
+// merge adds operations to the pending ones. The newest of each key counts.
 func merge(before, now []translate.Op) []translate.Op {
 	if len(before) == 0 {
 		return now
@@ -270,7 +270,7 @@ func merge(before, now []translate.Op) []translate.Op {
 	return append(before, now...)
 }
 
-// tellUnreadable tells the world and the status which kinds cannot be read.
+// tellUnreadable reports to the world and the status which kinds cannot be read.
 func (w *Watch) tellUnreadable() {
 	var conditions []model.Condition
 	for _, k := range w.follower.followed {

@@ -24,9 +24,9 @@ const (
 // goroutine.
 type secrets struct {
 	api client.Reader
-	// versions are those that the API server has reported in metadata.
+	// versions are the versions that the API server has reported in metadata.
 	versions map[translate.Ref]string
-	// again are those that could not be read.
+	// again are the Secrets that could not be read.
 	again map[translate.Ref]bool
 }
 

@@ -43,8 +43,8 @@ type Options struct {
 	Config *rest.Config
 	// Namespace is the namespace of the ConfigMaps.
 	Namespace string
-	// Installation separates the replicas of one installation from those of others in the namespace. It must be valid as
-	// the value of a label.
+	// Installation separates the replicas of one installation from the replicas of others in the namespace. It must be a
+	// valid label value.
 	Installation string
 	// Service is the Service by which Envoys find the replicas. A Pod that is an endpoint of it and posts nothing is a
 	// replica that is not heard. If Service is empty, a replica that posts nothing is unknown.
@@ -70,7 +70,7 @@ type Board struct {
 	posts cache.Store
 	reads cache.Controller
 
-	// expected are the Pods of the replicas; nil without a Service. absent are those that the last read did not find.
+	// expected are the Pods of the replicas; nil without a Service. absent are the Pods that the last read did not find.
 	expected *expected
 	absent   map[string]bool
 
@@ -128,7 +128,7 @@ func dropManagedFields(o any) (any, error) {
 	return o, nil
 }
 
-// configMapName returns the name of a replica's ConfigMap. It is that of its Pod, if there is one: a restarted container
+// configMapName returns the name of a replica's ConfigMap: the name of its Pod, if it has one. A restarted container
 // uses the same ConfigMap.
 func configMapName(pod, replica string) string {
 	if pod == "" {
@@ -298,7 +298,7 @@ func (b *Board) Read(ctx context.Context, replica string, have map[string]replic
 	return append(list, b.endedNow(now)...), kept, err
 }
 
-// unexplained lists the Pods that should post and do not, as replicas of which nothing is known.
+// unexplained lists the Pods that should post and do not, as replicas with unknown state.
 func (b *Board) unexplained(now time.Time) (list []replicas.Notice) {
 	if b.expected == nil {
 		return nil

@@ -134,7 +134,7 @@ func isSettled(f Facts, before []metav1.Condition) bool {
 }
 
 // programmedOf returns whether every Envoy has the object. For a settled object only a refusal counts immediately:
-// Envoys and replicas come and go, and what they lack for a moment says nothing about this object.
+// Envoys and replicas come and go, and may lack the object for a moment.
 func programmedOf(f Facts, settled bool) (c metav1.Condition, again time.Duration) {
 	no := func(reason, format string, args ...any) metav1.Condition {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}

@@ -34,7 +34,7 @@ type Problem struct {
 // Replica is what one replica of the control plane reports about an object.
 type Replica struct {
 	Name string
-	// Unheard says that the replica was not heard recently: what its Envoys have is unknown.
+	// Unheard says that the replica was not heard recently: the state of its Envoys is unknown.
 	Unheard bool
 	// Envoys is how many Envoys of the object's proxies are connected to it.
 	Envoys int
@@ -78,7 +78,7 @@ const (
 	Waiting = "Waiting"
 	// NotConnected: no Envoy of its proxy is connected.
 	NotConnected = "NotConnected"
-	// ReplicaUnheard: a replica is not heard, so what its Envoys have is unknown.
+	// ReplicaUnheard: a replica is not heard, so the state of its Envoys is unknown.
 	ReplicaUnheard = "ReplicaUnheard"
 	// NotUsed: no GatewayHost of this installation uses it.
 	NotUsed = "NotUsed"
@@ -116,8 +116,8 @@ func FromMirror(c model.Condition, path string) (p Problem, ok bool) {
 	return Problem{Path: path, Reason: c.Code, Message: c.Message}, effectOf(c.Code) != ignored
 }
 
-// WithMirror adds the problems of the mirror to those of the translation. A route without an upstream is not reported if a
-// reference of it is missing anyway.
+// WithMirror adds the mirror's problems to the problems of the translation. It does not report that a route has no
+// upstream if one of the route's references is missing anyway.
 func WithMirror(translated, mirrored []Problem) []Problem {
 	broken := slices.ContainsFunc(translated, func(p Problem) bool { return effectOf(p.Reason) == refers })
 	list := slices.Clone(translated)

@@ -24,14 +24,14 @@ type known struct {
 	served []string
 	// replicas are all replicas, this one first.
 	replicas []heard
-	// conditions are those of the mirror, by object.
+	// conditions are the mirror's conditions, by object.
 	conditions map[model.Key][]model.Condition
 }
 
 // heard is a report, prepared for use with many objects.
 type heard struct {
 	replicas.Other
-	// envoys counts the Envoys of each proxy; notable are those that do not have everything.
+	// envoys counts the Envoys of each proxy; notable are the Envoys that do not have everything.
 	envoys  map[string]int
 	notable map[string][]*replicas.Envoy
 	// gone are the addresses of Envoys that have probably connected elsewhere; moved counts those of them that have

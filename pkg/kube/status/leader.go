@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The times of the Lease are those of Kubernetes' own programs: a killed leader is replaced after 15 s.
+// The times of the Lease, the same as in Kubernetes' own programs: a killed leader is replaced after 15 s.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
@@ -27,7 +27,7 @@ const (
 // Election determines which replica of an installation writes.
 type Election struct {
 	Config *rest.Config
-	// Namespace and Name are those of the Lease.
+	// Namespace and Name are the Lease's.
 	Namespace, Name string
 	// Identity is the name of this replica.
 	Identity string

@@ -14,14 +14,14 @@ import (
 
 // Sources provide what is known of the objects. All are required.
 type Sources struct {
-	// Proxies are those of this installation.
+	// Proxies are the proxies of this installation.
 	Proxies []string
 	// Objects lists the objects as the API server has them, from a cache.
 	Objects func(ctx context.Context) ([]Cached, error)
 	// Became returns the results of their translation.
 	Became func() map[translate.Ref]*translate.Object
-	// Report returns the report of this replica, with its name; Others those of the others. Heard reports whether the
-	// others could be read once: before that, their number is unknown.
+	// Report returns the report of this replica, with its name; Others returns the reports of the others. Heard reports
+	// whether the others could be read once: before that, their number is unknown.
 	Report func() replicas.Report
 	Others func() []replicas.Other
 	Heard  func() bool

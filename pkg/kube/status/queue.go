@@ -40,7 +40,7 @@ type job struct {
 // queue has what is to be written. It has no goroutine and no clock.
 type queue struct {
 	known map[Ref]*entry
-	// jobs are those that are due now or later.
+	// jobs are the writes that are due now or later.
 	jobs map[Ref]*job
 	// forbidden are kinds that must not be written before a time.
 	forbidden map[string]time.Time
@@ -49,7 +49,7 @@ type queue struct {
 	awayFor   time.Duration
 }
 
-// entry is what is remembered of an object.
+// entry is the queue's record of an object.
 type entry struct {
 	uid types.UID
 	// status is its status in version.

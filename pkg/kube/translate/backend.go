@@ -29,7 +29,7 @@ type wish struct {
 	// route, gets an upstream of its own, so that a new weight changes only that upstream.
 	place    string
 	repeated bool
-	// protocol applies if the settings name none; empty means that of the Service.
+	// protocol applies if the settings name none; empty means the Service's protocol.
 	protocol string
 	// subject is the name that a certificate must contain if the settings do not specify it; empty
 	// means the address.
@@ -88,7 +88,7 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 }
 
 // nameCertificate sets the name that the certificate of an upstream must contain, if its settings do
-// not. For a discovered upstream it cannot be the address, which is that of a Pod.
+// not. For a discovered upstream it cannot be the address, which is a Pod's.
 func nameCertificate(u *model.Upstream, from *backend, subject string) {
 	if !u.SpeaksTLS() || u.ValidationSubjectName != "" {
 		return

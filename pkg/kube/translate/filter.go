@@ -84,7 +84,7 @@ func (s *scope) clientSecret(at string, f *model.Filter) bool {
 	return true
 }
 
-// rename replaces the name of a secret that was made for a client secret with that of a Secret.
+// rename replaces the name of a secret that was made for a client secret with the name of a Secret.
 func (s *scope) rename(at string, f *model.Filter, made, name string) bool {
 	config, err := f.MapNames(func(_, old string, _ model.Kind) string {
 		if old == made {
@@ -128,12 +128,12 @@ func loginOf(spec model.Spec) *model.Login {
 	return nil
 }
 
-// names replaces the names in a configuration with those of the store.
+// names replaces the names in a configuration with the names in the store.
 type names struct {
 	scope *scope
 	at    string
 	login *model.Login
-	// namespaces are those of the named objects, by path; the object's own if none is set.
+	// namespaces are the namespaces of the named objects, by path; the object's own if none is set.
 	namespaces map[string]string
 	// given are the keys that were inserted.
 	given []model.Key

@@ -50,7 +50,7 @@ func (s *scope) globalConfig(u *unit, o *gatewayv1.GlobalConfig) {
 	}
 }
 
-// takesLogin leaves proxies whose login is that of an older GlobalConfig to that one. It reports whether any
+// takesLogin removes the proxies whose login an older GlobalConfig sets. It reports whether any proxy
 // is left.
 func (s *scope) takesLogin(u *unit) bool {
 	var free []string

@@ -14,7 +14,7 @@ type outcome struct {
 	wanted map[model.Key]*wanted
 	// served are the upstreams of each Service.
 	served map[Ref]map[model.Key]struct{}
-	// endpoints are those of the discovered upstreams.
+	// endpoints are the endpoints of the discovered upstreams.
 	endpoints map[model.Key]*model.Endpoints
 	// moved are the upstreams whose endpoints may have changed.
 	moved map[model.Key]struct{}

@@ -28,7 +28,7 @@ const (
 type Step struct {
 	// Ops bring a store from the previous step to this one, in order.
 	Ops []Op
-	// Endpoints are those of new upstreams and of upstreams whose endpoints changed. Nil means that the
+	// Endpoints are the endpoints of new upstreams and of upstreams whose endpoints changed. Nil means that the
 	// upstream is not discovered, or is gone.
 	Endpoints map[model.Key]*model.Endpoints
 	// Objects are the GatewayHosts, RouteFilters and GlobalConfigs whose Object changed. Nil means that

@@ -35,9 +35,9 @@ type World struct {
 	sliceOf map[Ref]Ref
 	// grants are by namespace and name.
 	grants map[string]map[string]*gatewayv1.ReferenceGrant
-	// secrets are those that units use, and no others.
+	// secrets are the Secrets that units use, and no others.
 	secrets map[Ref]*secretState
-	// unread are those that units use and that were not read yet.
+	// unread are the Secrets that units use and that were not read yet.
 	unread map[Ref]bool
 	// unreadable says, by kind, why objects of it cannot be read.
 	unreadable map[string]string
@@ -63,7 +63,7 @@ type unit struct {
 	claims []claim
 	// result is what the object became; nil before it is translated.
 	result *result
-	// said is the Object that Take last returned for it.
+	// said is the Object that Take last returned for the unit.
 	said *Object
 }
 
