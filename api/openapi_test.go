@@ -29,7 +29,7 @@ func load() *openapi3.T {
 	return doc
 }
 
-// eachContent calls fn with what each call takes and answers with.
+// eachContent calls fn with the request and answer bodies of each call.
 func eachContent(doc *openapi3.T, fn func(where string, body *openapi3.MediaType)) {
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -72,7 +72,7 @@ var _ = Describe("The OpenAPI document", func() {
 			}
 			schema := ref.Value
 			done[schema] = true
-			if len(schema.Properties) > 0 && schema.AdditionalProperties.Schema == nil { // one says that there are others
+			if len(schema.Properties) > 0 && schema.AdditionalProperties.Schema == nil { // otherwise it allows unknown fields
 				// A key set has what its publisher gives it (RFC 7517 section 5).
 				Expect(schema.AdditionalProperties.Has).To(HaveValue(Equal(strings.HasSuffix(where, ".jwks"))), where)
 			}
@@ -201,7 +201,7 @@ var _ = Describe("A client that is generated from the OpenAPI document", func() 
 
 var isJSON = regexp.MustCompile(`\bapplication/json\b`)
 
-// keys joins those of a mapping.
+// keys joins the keys of a mapping.
 func keys(mapping *yaml.Node) string {
 	var names []string
 	for i := 0; i < len(mapping.Content); i += 2 {
@@ -210,7 +210,7 @@ func keys(mapping *yaml.Node) string {
 	return strings.Join(names, " ")
 }
 
-// parts are the schemas that one is made of, by where they stand in it.
+// parts are the schemas within a schema, by their place in it.
 func parts(schema *openapi3.Schema) map[string]*openapi3.SchemaRef {
 	found := maps.Clone(map[string]*openapi3.SchemaRef(schema.Properties))
 	if found == nil {

@@ -35,7 +35,7 @@ var _ = Describe("apply", func() {
 		Expect(f.headers.Get("Content-Type")).To(Equal("application/json"))
 	})
 
-	It("sends the files of a directory as one, or only tries", func() {
+	It("sends the files of a directory as one document, also in a dry run", func() {
 		f := serving("PUT /config?dry_run=true", reply{200, applied, nil})
 		dir := GinkgoT().TempDir()
 		Expect(os.WriteFile(filepath.Join(dir, "a.yaml"), []byte("version: 1\nproxies: [{name: gw}]\n"), 0o600)).To(Succeed())

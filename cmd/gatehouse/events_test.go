@@ -12,11 +12,11 @@ import (
 	"github.com/onsi/gomega/gbytes"
 )
 
-// streams is a server of events: each connection gets the next text, and its end
-// but for the last, which goes on.
+// streams is a server of events: each connection gets the next text and is closed,
+// except the last one.
 type streams struct {
 	texts []string
-	// lastIDs are those that clients came with.
+	// lastIDs are the Last-Event-IDs of the clients.
 	lastIDs []string
 }
 

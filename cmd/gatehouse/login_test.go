@@ -10,7 +10,7 @@ var _ = Describe("login test", func() {
 		`{"step":"login","result":"ok","message":"/filter/staff asks for it"},` +
 		`{"step":"secret","result":"failed","message":"refused: \u001b[2J","advice":"write it again"}]}`
 
-	It("shows each step, what to do, and fails with a step", func() {
+	It("shows each step and what to do, and fails if a step fails", func() {
 		serving("POST /service/shop/login/test?proxy=gw&url=https%3A%2F%2Fshop.test", reply{200, `{"data":{"core_db_login_test":[` + answer + `]}}`, nil})
 		got := run1("", "login", "test", "shop", "--proxy", "gw", "--url", "https://shop.test", "-o", "table")
 		Expect(got.code).To(Equal(1))

@@ -86,7 +86,7 @@ var _ = Describe("secret-key", func() {
 		Expect(content()).To(Equal(before))
 	})
 
-	It("add, rotate and remove-old are the steps where the file has copies", func() {
+	It("add, rotate and remove-old are separate steps if the file has copies", func() {
 		Expect(good("secret-key", "add", "--data-dir", dir)).To(Equal(
 			key + " has one more key: copy it to every control plane, then run gatehouse secret-key rotate\n"))
 		Expect(onData(dir, "secret-key", "rotate")).To(Equal(

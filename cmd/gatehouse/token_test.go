@@ -61,7 +61,7 @@ var _ = Describe("token", func() {
 		Expect(os.ReadFile(empty)).To(BeEmpty())
 	})
 
-	It("creates no viewer token before the first admin token, unless forced to", func() {
+	It("creates no viewer token before the first admin token, unless --without-admin is set", func() {
 		dir := newDatabase()
 		refused := run1("", "token", "create", "ci", "--role", "viewer", "--data-dir", dir)
 		Expect(refused.code).To(Equal(1))

@@ -103,7 +103,7 @@ var _ = Describe("Everything that repeats the types of filters and global config
 	})
 })
 
-// examples returns those of a type, as JSON.
+// examples returns the examples of a type, as JSON.
 func (s *source) examples(t configType) (list []model.JSON) {
 	GinkgoHelper()
 	forms := []*goType{t.spec}

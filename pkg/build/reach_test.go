@@ -109,7 +109,7 @@ var _ = Describe("the reach of a change", func() {
 		Expect(reach).To(HaveKey("other"))
 	})
 
-	It("is not awaited for longer than the caller's context", func() {
+	It("is awaited no longer than the caller's context lasts", func() {
 		src := &source{changed: make(chan struct{}, 1)}
 		pub := make(publisher, 10)
 		loop := startLoop(src, pub)

@@ -108,7 +108,7 @@ var _ = Describe("Route", func() {
 		Expect(c.Code).To(Equal("NoUpstream"))
 		Expect(c.Key).To(Equal(model.RouteKey("shop", "root")))
 	})
-	It("keeps the discovered cluster of an affinity, because its assignment goes by its name", func() {
+	It("does not rename a discovered cluster for an affinity, because its assignment goes by its name", func() {
 		stay := &model.ParsedFilter{Filter: &model.Filter{Name: "stay", Type: model.FilterAffinity}, Spec: &model.AffinityFilter{By: model.ByAddress}}
 		r, c := compile.Route(&model.RouteTree{
 			Route: &model.Route{Service: "shop", Name: "root", Prefix: "/"}, Upstreams: []*model.Upstream{upstream("a"), upstream("b").Discovered(true)},

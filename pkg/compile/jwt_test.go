@@ -8,7 +8,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-var _ = Describe("A service that asks for tokens", func() {
+var _ = Describe("A service that requires tokens", func() {
 	It("is exempt from the login of its proxies", func() {
 		takes := func(types ...string) bool {
 			t := &model.ServiceTree{Service: &model.Service{Name: "shop"}}

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-var _ = Describe("The filter that asks for a password", func() {
+var _ = Describe("The filter that requires a password", func() {
 	// with explains a GET to a host, and to a route with other users or none. The users ann and bob have an empty
 	// password.
 	with := func(ofHost, ofRoute *ir.BasicAuth, public bool, headers ...string) explain.Answer {

@@ -218,7 +218,7 @@ var _ = Describe("An https URL", func() {
 		Entry("a name, from a client that sends no server name", "https://127.0.0.1/", "a.test", true),
 	)
 
-	It("is explained with whom the connection was made for", func() {
+	It("is explained with the name for which the connection was made", func() {
 		w := newWorld()
 		w.issue("all", names("*.test"))
 		w.serve("all", "*", nil, "all")

@@ -86,7 +86,7 @@ var _ = Describe("A login", func() {
 		Entry("clients with cookies of another login", "/a", "cookie: OauthHMAC-00000000=marker; OauthExpires-00000000=1", "login_required", 302, "sent to"),
 	)
 
-	It("is explained with the fact that only Envoy can check a session, and where no login is required", func() {
+	It("states that only Envoy can check a session, and where no login is required", func() {
 		a := ask(have(), "http://shop.test/a", "cookie: OauthHMAC-48ef6a1c=marker; OauthExpires-48ef6a1c=1")
 		Expect(a.Steps).To(ContainElement(HaveField("Message", ContainSubstring("a session cookie of filter staff, whose validity only Envoy knows"))))
 		a = ask(have(), "http://shop.test/health")

@@ -92,7 +92,7 @@ var _ = Describe("A provider", func() {
 		Entry("does not exist", func(p provider) { p.HandleDocument(nil) },
 			"is not there (404): correct the URL; an issuer is written without /.well-known/openid-configuration"),
 		Entry("requires a login", answer(401, "", ""), "is not public (401): the provider has to let everybody read it"),
-		Entry("gets a 503", answer(503, "", ""), "is answered with 503: look at the provider"),
+		Entry("is answered with 503", answer(503, "", ""), "is answered with 503: look at the provider"),
 		Entry("is empty", answer(204, "", ""), "is answered with 204: look at the provider"),
 		Entry("is a redirect", answer(302, "Location", "https://login.example/x"), "redirects to https://login.example/x, which is not followed: write the URL that it is at"),
 		Entry("redirects to itself", func(p provider) {

@@ -130,7 +130,7 @@ var _ = Describe("The address of an upstream", func() {
 		Expect(warnings).To(BeEmpty(), "its listener is where it was")
 	})
 
-	It("is not checked without the API's tokens, whose error is passed on", func() {
+	It("cannot be checked if the API's tokens cannot be read", func() {
 		r, away := rules(true), errors.New("the database is away")
 		r.Open = func() (bool, error) { return false, away }
 		_, _, err := ruled(r, nil, insert(at("u", "127.0.0.1", 1323)))

@@ -12,7 +12,7 @@ import (
 
 const emptyHash = "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="
 
-// makeKey makes a key and returns it with what is to be stored of it.
+// makeKey creates a key and returns it with its stored form.
 func (a *api) makeKey(set, name, more string) (key, hash string) {
 	GinkgoHelper()
 	got := a.post("/keyset/"+set+"/key", "Key_name="+name+more)

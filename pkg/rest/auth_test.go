@@ -357,7 +357,7 @@ var _ = Describe("The Host of a request", func() {
 
 var _ = Describe("The origin of a write", func() {
 	const crossOrigin = "a page of another origin may not change anything; call the API from its own origin, or without a browser"
-	DescribeTable("must be the API", func(ok bool, header ...string) {
+	DescribeTable("must be the API itself", func(ok bool, header ...string) {
 		a := startAPIThatFails(open)
 		for i, h := range header {
 			header[i] = strings.ReplaceAll(h, "SELF", a.url)

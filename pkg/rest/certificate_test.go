@@ -16,7 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// certified is an API that checks writes, and says what it warns of.
+// certified is an API that checks writes and returns warnings.
 func certified(now func() time.Time) func(*rest.Options) {
 	return func(o *rest.Options) {
 		rules := precheck.Rules{Now: now}

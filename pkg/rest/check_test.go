@@ -18,7 +18,7 @@ import (
 // checked compiles writes before they are stored, as the program does.
 func checked(o *rest.Options) { o.Check = precheck.Rules{}.Check }
 
-var _ = Describe("What cannot become a working configuration", func() {
+var _ = Describe("A configuration that cannot work", func() {
 	const verified = "Upstream_ip=192.0.2.1&Upstream_port=443&Upstream_protocol=tls&Upstream_validation_cacertificate=ca"
 	const hint = `; upload certificates of authorities to the secret`
 	why := func(upstream string) string {
@@ -50,7 +50,7 @@ var _ = Describe("What cannot become a working configuration", func() {
 			"  upstream_protocol: tls\n  upstream_validation_cacertificate: ca\n", why("t")),
 	)
 
-	It("cannot be caused by changing what it depends on", func() {
+	It("cannot result from a change of what it depends on", func() {
 		a := startAPI(checked)
 		a.given(everything()...)
 		a.given("/secret", url.Values{"Secret_name": {"ca"}, "Secret_cert": {authority("ca").PEM}}.Encode(), "/upstream", "Upstream_name=t&"+verified) // 8

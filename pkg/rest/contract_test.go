@@ -38,7 +38,7 @@ type document struct {
 	operations map[string]*openapi3.Operation
 	// paths are in the order in which to look: dump before {service}.
 	paths []pathPattern
-	// outside has the answers to what is no operation, and to a bug.
+	// outside has the answers to calls that are no operation, and to a bug.
 	outside *openapi3.Operation
 }
 
@@ -86,7 +86,7 @@ func (d *document) find(method, path string) string {
 	return ""
 }
 
-// check says in what an answer is not what the document promises.
+// check reports how an answer differs from the document.
 func (d *document) check(req *http.Request, operation string, a answer) error {
 	op := d.operations[operation]
 	if op == nil || a.status == http.StatusInternalServerError {

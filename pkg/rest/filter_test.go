@@ -21,7 +21,7 @@ const (
 		`,"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 )
 
-// filters makes a filter for each place, beside everything.
+// filters creates everything and a filter for each place.
 func filters() []string {
 	return append(everything(),
 		"/filter", "Filter_name=limit&Filter_type=route_filter_ratelimit&Filter_config="+limitConfig,
@@ -208,7 +208,7 @@ var _ = Describe("Filters", func() {
 })
 
 var _ = Describe("Filters that answer", func() {
-	It("may be only one for each service and route", func() {
+	It("are limited to one for each service and route", func() {
 		a := startAPI(checked)
 		a.given(everything()...)
 		a.given(
@@ -229,8 +229,8 @@ var _ = Describe("Filters that answer", func() {
 	})
 })
 
-var _ = Describe("Filters that say whose requests pass", func() {
-	It("may be only one for each service and route, for tokens or a login", func() {
+var _ = Describe("Filters that decide which requests are allowed", func() {
+	It("are limited to one for each service and route, for tokens or a login", func() {
 		a := startAPI(checked)
 		a.given(everything()...)
 		const tokens = `{"issuer":"https://issuer.test"}`

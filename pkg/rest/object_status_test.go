@@ -216,7 +216,7 @@ var _ = Describe("The status of an object", func() {
 	})
 })
 
-// codes has for each object of a list its condition that stands last.
+// codes returns the last condition of each object of a list.
 func codes(a answer) (list []string) {
 	GinkgoHelper()
 	for _, o := range a.elements() {

@@ -28,7 +28,7 @@ var _ = Describe("Preconditions", func() {
 		Expect(changed).NotTo(Or(BeEmpty(), Equal(made)))
 		Expect(a.get("/service/shop").header.Get("ETag")).To(Equal(changed))
 		Expect(a.put("/service/shop", "fqdn=b.example.com").header.Get("ETag")).To(Equal(changed))
-		Expect(a.put("/service/shop", "fqdn=a.example.com").header.Get("ETag")).To(Equal(made)) // the clock stands
+		Expect(a.put("/service/shop", "fqdn=a.example.com").header.Get("ETag")).To(Equal(made)) // the clock stands still
 	})
 
 	It("return 304 if the client has the current state", func() {

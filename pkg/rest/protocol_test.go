@@ -129,7 +129,7 @@ var _ = Describe("Paths and methods", func() {
 		Entry(nil, "POST", "/health", "GET, HEAD"),
 	)
 
-	It("may use HEAD for every answer", func() {
+	It("allow HEAD, whose answer has no body", func() {
 		a := startAPI()
 		got := a.do(http.MethodHead, "/upstream/x", "", nil)
 		Expect(got.status).To(Equal(404))

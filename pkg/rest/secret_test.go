@@ -56,7 +56,7 @@ func pemKey(key crypto.PrivateKey) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// core is a part of a PEM text that stands nowhere else.
+// core is a part of a PEM text that occurs nowhere else.
 func core(text string) string { return strings.Split(text, "\n")[1][20:50] }
 
 func (p pair) json(sni string) string {

@@ -226,7 +226,7 @@ func (a answer) expectProblem(status int, body string) {
 }
 
 // invalid is the answer to bad fields, given as pairs of field and message,
-// both as they stand in JSON.
+// both as they appear in JSON.
 func invalid(path string, errs ...string) string {
 	list := make([]string, 0, len(errs)/2)
 	for i := 0; i < len(errs); i += 2 {

@@ -92,7 +92,7 @@ var _ = Describe("A browser", func() {
 		Expect(b.Visits[2].Form).To(Equal(url.Values{"csrf": {"a&b"}, "go": {"yes"}, "pw": {"x"}, "user": {"anna"}}))
 	}, SpecTimeout(time.Minute))
 
-	It("gives up an endless redirect", func(ctx SpecContext) {
+	It("gives up on an endless redirect", func(ctx SpecContext) {
 		b, at := site(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) })
 		_, err := b.Open(ctx, at("a.test")+"/")
 		Expect(err).To(MatchError(testkit.ErrTooManyRedirects))

@@ -23,7 +23,7 @@ import (
 )
 
 var _ = Describe("A TLS client", func() {
-	It("is refused unless it asks for HTTP/2", func() {
+	It("is refused unless it offers HTTP/2", func() {
 		p := newPort().open()
 		c := p.config(client(p.authority, "edge"))
 		c.NextProtos = nil

@@ -28,7 +28,7 @@ import (
 // cookieKey is the secret from which the keys of the cookies are derived.
 const cookieKey = "8Jc1vF3h0yQm2Wd7Zt5Rk9Xb4Ns6Lp0A"
 
-// loginTarget is the gateway with services that ask for a login:
+// loginTarget is the gateway with services that require a login:
 //
 //	a.test   filter a, client a; /public is public
 //	b.test   filter b, client b

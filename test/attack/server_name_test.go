@@ -288,7 +288,7 @@ var _ = Describe("A request over TLS", func() {
 		Expect(t.bank.Requests()).To(BeEquivalentTo(1))
 	}, SpecTimeout(2*time.Minute))
 
-	It("has no connection to a service that requires a certificate without one", func(ctx SpecContext) {
+	It("without a certificate cannot connect to a service that requires one, in any letter case", func(ctx SpecContext) {
 		t := startSecure(ctx)
 		for _, name := range []string{"bank.test", "BANK.TEST", "Bank.test"} {
 			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
@@ -306,7 +306,7 @@ var _ = Describe("A request over TLS", func() {
 	}, SpecTimeout(time.Minute))
 
 	// Go sends neither of the two as a server name.
-	It("has no connection with a server name that has a trailing dot, or is an address", func(ctx SpecContext) {
+	It("cannot connect with a server name that has a trailing dot, or is an address", func(ctx SpecContext) {
 		t := startSecure(ctx)
 		for name, want := range map[string]bool{"open.test": true, "open.test.": false, "127.0.0.1": false, "bank.test.": false} {
 			cmd := exec.CommandContext(ctx, "openssl", "s_client", "-connect", t.addr, "-servername", name, "-quiet")

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// rights returns those of Roles and ClusterRoles, one line for each resource.
+// rights returns the permissions of Roles and ClusterRoles, one line for each resource.
 func (list objects) rights() (lines []string) {
 	for _, o := range list {
 		if o.kind() != "Role" && o.kind() != "ClusterRole" {

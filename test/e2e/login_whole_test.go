@@ -151,7 +151,7 @@ var _ = Describe("A whole login", Ordered, ContinueOnFailure, func() {
 		v = l.open(b, "bank.test", "/", "bert")
 		Expect(v.Status).To(Equal(http.StatusForbidden))
 		Expect(l.blue.Requests()).To(Equal(before))
-		By("who can use a service that does not require the claim")
+		By("others can use a service that does not require the claim")
 		Expect(echo(l.open(b, "shop.test", "/", "")).Headers.Get("X-User")).To(Equal("bert@shop.test"))
 	})
 

@@ -127,7 +127,7 @@ func none() []string { return nil }
 
 func words(list ...string) func() []string { return func() []string { return list } }
 
-var _ = Describe("A program that is told to end", func() {
+var _ = Describe("A program that is told to stop", func() {
 	// begin sends a request that runs for some time and returns when the backend has
 	// received it.
 	begin := func(gw gateway, blue *testkit.Backend, delay string) <-chan string {
@@ -162,7 +162,7 @@ var _ = Describe("A program that is told to end", func() {
 		Expect(g.Stop(limit())).To(BeZero(), g.Stderr.String())
 	})
 
-	It("exits at once on a second signal, and Envoy with it", func() {
+	It("exits immediately on a second signal, and Envoy with it", func() {
 		g, gw, blue := shop()
 		admin := adminOf(g)
 		answer := begin(gw, blue, "1m")
@@ -177,7 +177,7 @@ var _ = Describe("A program that is told to end", func() {
 		Eventually(func() error { _, err := admin.Get(limit(), "/ready"); return err }).ShouldNot(Succeed())
 	})
 
-	It("starts an Envoy again that was killed", func() {
+	It("restarts an Envoy that was killed", func() {
 		g, gw, _ := shop()
 		Eventually(g.Records).WithArguments("envoy is ready").Should(HaveLen(1))
 		pid, _ := g.Records("envoy is ready")[0]["pid"].(float64)
@@ -212,7 +212,7 @@ func keptAlive(addr string) net.Conn {
 }
 
 var _ = Describe("A database that goes away", func() {
-	It("takes writes with it, and brings them back, while traffic goes on", func() {
+	It("makes reads and writes fail until it is back, while traffic continues", func() {
 		db := startPostgres()
 		g := serve("--database-url", db.URL("gatehouse"), "--access-log", "off")
 		gw := gateway{g.API, freePort()}

@@ -65,7 +65,7 @@ var _ = Describe("retries.methods", Ordered, func() {
 			}
 		},
 		Entry("no methods by default", `{}`, map[string]int{"GET": 1, "POST": 1}),
-		Entry("no methods by a number alone", `{"retries":{"attempts":2}}`, map[string]int{"GET": 1, "POST": 1}),
+		Entry("no methods if only a number is set", `{"retries":{"attempts":2}}`, map[string]int{"GET": 1, "POST": 1}),
 		Entry("idempotent methods", `{"retries":{"attempts":2,"methods":["GET","PUT"]}}`, map[string]int{"GET": 3, "PUT": 3, "POST": 1, "DELETE": 1}),
 		Entry("those of the route", `{"methods":["GET","PUT"],"retries":{"attempts":2}}`, map[string]int{"GET": 3, "PUT": 3}),
 		Entry("no POST that is only named", `{"retries":{"attempts":2,"methods":["POST"]}}`, map[string]int{"POST": 1, "GET": 1}),

@@ -60,7 +60,7 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		Expect(b.Requests()).To(Equal(before))
 	}
 
-	DescribeTable("is valid", func(name, address, proto string, fields ...string) {
+	DescribeTable("is accepted", func(name, address, proto string, fields ...string) {
 		b := secure
 		if proto == "h2" {
 			b = secure2
@@ -75,7 +75,7 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		Entry("by DNS name, for another configured one", "dns-named", "localhost", "tls", "Upstream_validation_cacertificate=right", "Upstream_validation_subjectname=example.com"),
 	)
 
-	DescribeTable("is not valid", func(name, address, proto string, fields ...string) {
+	DescribeTable("is refused", func(name, address, proto string, fields ...string) {
 		b := secure
 		if proto == "h2" {
 			b = secure2

@@ -87,7 +87,7 @@ var _ = Describe("The fields", func() {
 		}
 	})
 
-	It("are all set in the spec's object that sets everything", func() {
+	It("are all set in everything.yaml", func() {
 		text := readFile("everything.yaml")
 		var used []string
 		var paths func(at string, v any)
@@ -145,7 +145,7 @@ var _ = Describe("The fields", func() {
 			b + "protocol":                           "derived", // from appProtocol of the Service's port
 			b + "healthCheck.host":                   "the",     // name of Envoy's cluster
 			b + "tls.subjectName":                    "the",     // host name of an ExternalName Service
-			b + "tls.insecure":                       "false",   // as of every field that is true or false, but for websocket
+			b + "tls.insecure":                       "false",   // the default of every boolean field except websocket
 			"public":                                 "false",
 			"routes[].public":                        "false",
 			"routes[].websocket":                     "true",

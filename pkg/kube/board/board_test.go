@@ -272,7 +272,7 @@ endpoints: [%s]
 		endpoints("b-0: ready: true", "new: ready: false, serving: false")
 		Consistently(all).WithTimeout(time.Second).Should(ContainElement(missing("new")))
 
-		By("while it terminates, but not after it has said goodbye")
+		By("while it terminates, but not after it has announced its end")
 		endpoints("b-0: ready: false, serving: true, terminating: true", "new: ready: false, serving: true, terminating: true")
 		Expect(b.End(ctx, "b-0:1323-x")).To(Succeed())
 		Eventually(all).Should(ConsistOf(missing("new"), ended("b-0"), ended("b-0:1323-x")))

@@ -91,7 +91,7 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 		}
 	}
 
-	It("writes what kubectl shows, once, and the next leader writes nothing again", func(ctx context.Context) {
+	It("writes what kubectl shows, once, and the next leader writes nothing", func(ctx context.Context) {
 		names := []string{}
 		for n := range 50 {
 			names = append(names, fmt.Sprintf("h%02d", n))

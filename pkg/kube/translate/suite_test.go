@@ -157,7 +157,7 @@ func shown(step translate.Step) (lines []string) {
 	return lines
 }
 
-// problems returns those of an object in a step, one line each.
+// problems returns the problems of an object in a step, one line each.
 func problems(step translate.Step, name string) (lines []string) {
 	GinkgoHelper()
 	for _, p := range objectIn(step, name).Problems {

@@ -22,7 +22,7 @@ var _ = Describe("A limit", func() {
 	var c *clock
 	BeforeEach(func() { c = newClock() })
 
-	DescribeTable("allows its number in each window of its unit", func(unit string, length time.Duration) {
+	DescribeTable("allows its number of requests in each window of its unit", func(unit string, length time.Duration) {
 		// A window starts when Unix time is a multiple of its length.
 		c.advance(length - time.Unix(noon, 0).Sub(time.Unix(0, 0))%length)
 		e := loaded(c, domainOf("1/edge", perUnit("remote_address", "", unit, 5)))
@@ -42,7 +42,7 @@ var _ = Describe("A limit", func() {
 		Entry("year", "year", 365*24*time.Hour),
 	)
 
-	DescribeTable("comes from the best rule, and counts each value separately", func(want string, keysAndValues ...string) {
+	DescribeTable("comes from the most specific rule, and counts each value separately", func(want string, keysAndValues ...string) {
 		e := loaded(c, domainOf("1/edge",
 			perUnit("path", "", "hour", 1),
 			perUnit("path", "/api/*", "hour", 2),

@@ -283,7 +283,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Entry("if a row refers to nothing", func(file string) {
 			execAll(context.Background(), "sqlite", file, []string{`INSERT INTO proxy_service (proxy, service, create_ts, update_ts) VALUES ('p1', 'none', '', '')`})
 		}, "backup.db is damaged (use another backup): a row of the table"),
-		Entry("if it is a text", func(file string) {
+		Entry("if it is a text file", func(file string) {
 			Expect(os.WriteFile(file, []byte(strings.Repeat("a dump ", 1000)), 0o600)).To(Succeed())
 		}, "backup.db is no database of Gatehouse (name a file that gatehouse backup has written)"),
 		Entry("if it is empty", func(file string) { Expect(os.Truncate(file, 0)).To(Succeed()) }, "backup.db is no database of Gatehouse"),
