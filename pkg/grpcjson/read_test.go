@@ -62,17 +62,17 @@ var faulty = []struct {
 	{"text", func() []byte { return []byte("syntax = 3;") }, grpcjson.Options{}, "descriptor_set is no descriptor set", "Unable to parse proto descriptor"},
 	{"half a set", func() []byte { b := testkit.BooksSet(); return b[:len(b)/2] }, grpcjson.Options{}, "descriptor_set is no descriptor set", "Unable to parse proto descriptor"},
 	{
-		"a set without what it imports", func() []byte { return set(books(get("/b")) + ` dependency: "google/api/annotations.proto"`) }, grpcjson.Options{},
+		"a set without its imports", func() []byte { return set(books(get("/b")) + ` dependency: "google/api/annotations.proto"`) }, grpcjson.Options{},
 		"descriptor_set lacks file google/api/annotations.proto, which books.proto imports; make it with protoc --include_imports", "Unable to build proto descriptor pool",
 	},
 	{"a file twice", func() []byte { return set(books(get("/b")), books(get("/c"))) }, grpcjson.Options{}, "descriptor_set has file books.proto twice", "Unable to build proto descriptor pool"},
 	{
-		"files in a ring", func() []byte {
+		"an import cycle", func() []byte {
 			return set(books(get("/b"))+` dependency: "other.proto"`, `name: "other.proto" syntax: "proto3" dependency: "books.proto"`)
 		}, grpcjson.Options{}, "descriptor_set has files that import each other: books.proto and other.proto", "Unable to build proto descriptor pool",
 	},
 	{
-		"a type that is not there", func() []byte {
+		"a missing type", func() []byte {
 			return set(strings.Replace(books(get("/b")), `input_type: ".shop.Book"`, `input_type: ".shop.Tome"`, 1))
 		}, grpcjson.Options{},
 		`descriptor_set is not valid: service method "shop.Books.CallA" cannot resolve input: "shop.Tome" not found`, "Unable to build proto descriptor pool",
@@ -81,18 +81,18 @@ var faulty = []struct {
 	{"a message for a service", func() []byte { return set(books(get("/b"))) }, grpcjson.Options{Services: []string{"shop.Book"}}, "descriptor_set has no service shop.Book; it has shop.Books", "Could not find 'shop.Book'"},
 	{"no rule", func() []byte { return set(books("")) }, grpcjson.Options{}, "no method of its services has a google.api.http rule", ""},
 	{"a path without a slash", func() []byte { return set(books(get("b"))) }, grpcjson.Options{}, `the http rule of shop.Books.CallA has the path "b", which is none such as /v1/books/{id}`, "Cannot register 'shop.Books.CallA' to path matcher"},
-	{"a variable that is open", func() []byte { return set(books(get("/b/{id"))) }, grpcjson.Options{}, `has the path "/b/{id", which is none`, "to path matcher"},
+	{"an unclosed variable", func() []byte { return set(books(get("/b/{id"))) }, grpcjson.Options{}, `has the path "/b/{id", which is none`, "to path matcher"},
 	{"a variable in a variable", func() []byte { return set(books(get("/b/{id={id}}"))) }, grpcjson.Options{}, "which is none such as", "to path matcher"},
-	{"something behind *", func() []byte { return set(books(get("/b/*c"))) }, grpcjson.Options{}, "which is none such as", "to path matcher"},
-	{"* behind **", func() []byte { return set(books(get("/b/**/c/*"))) }, grpcjson.Options{}, "which is none such as", "to path matcher"},
+	{"something after *", func() []byte { return set(books(get("/b/*c"))) }, grpcjson.Options{}, "which is none such as", "to path matcher"},
+	{"* after **", func() []byte { return set(books(get("/b/**/c/*"))) }, grpcjson.Options{}, "which is none such as", "to path matcher"},
 	{"an empty verb", func() []byte { return set(books(get("/b:"))) }, grpcjson.Options{}, "which is none such as", "to path matcher"},
-	{"a variable that is no field", func() []byte { return set(books(get("/b/{isbn}"))) }, grpcjson.Options{}, "the http rule of shop.Books.CallA names field isbn, which shop.Book lacks", ""},
-	{"a body that is no field", func() []byte { return set(books(`[google.api.http] { post: "/b" body: "text" }`)) }, grpcjson.Options{}, "names field text, which shop.Book lacks", "Cannot register 'shop.Books.CallA'"},
+	{"a variable that is not a field", func() []byte { return set(books(get("/b/{isbn}"))) }, grpcjson.Options{}, "the http rule of shop.Books.CallA names field isbn, which shop.Book lacks", ""},
+	{"a body that is not a field", func() []byte { return set(books(`[google.api.http] { post: "/b" body: "text" }`)) }, grpcjson.Options{}, "names field text, which shop.Book lacks", "Cannot register 'shop.Books.CallA'"},
 	{
 		"a part of an answer", func() []byte { return set(books(`[google.api.http] { get: "/b" response_body: "id" }`)) }, grpcjson.Options{},
 		"has response_body id, which Envoy takes only for a field of type google.api.HttpBody", "Cannot register 'shop.Books.CallA'",
 	},
-	{"a path that two have", func() []byte { return set(books(get("/b/{id}"), get("/b/{shelf_mark.row}"))) }, grpcjson.Options{}, "the http rule of shop.Books.CallB has GET /b/{shelf_mark.row}, which is taken by shop.Books.CallA", ""},
+	{"a path of two rules", func() []byte { return set(books(get("/b/{id}"), get("/b/{shelf_mark.row}"))) }, grpcjson.Options{}, "the http rule of shop.Books.CallB has GET /b/{shelf_mark.row}, which is taken by shop.Books.CallA", ""},
 	{
 		"what Envoy adds, under another name", func() []byte {
 			return set(books(get("/b")), `name: "google/protobuf/any.proto" package: "mine" syntax: "proto3" message_type { name: "Any" }`)
@@ -115,7 +115,7 @@ var sound = []struct {
 			`[google.api.http] { patch: "/b/{shelfMark.row}" body: "*" additional_bindings { delete: "/a.b/{id}" } }`, `[google.api.http] { }`, ""))
 	}, grpcjson.Options{}},
 	{"with the path /", func() []byte { return set(books(get("/"))) }, grpcjson.Options{}},
-	{"without rules, that are made", func() []byte { return set(books("")) }, grpcjson.Options{AutoMapping: true}},
+	{"without rules, which are generated", func() []byte { return set(books("")) }, grpcjson.Options{AutoMapping: true}},
 	{"with comments of its sources", func() []byte {
 		return set(books(get("/b")) + ` source_code_info { location { path: 4 leading_comments: "a book" } }`)
 	}, grpcjson.Options{}},
