@@ -74,7 +74,7 @@ var _ = Describe("Certificates", func() {
 		Expect(l.openssl("verify", "-CAfile", "ca.crt", "-verify_hostname", "other.example", "server.crt")).To(ContainSubstring("hostname mismatch"))
 	})
 
-	It("are in the list that openssl reads after they are revoked", func() {
+	It("are in the revocation list that openssl reads once they are revoked", func() {
 		other := l.issue(now, "proxy", "other")
 		verify := func() string {
 			return l.openssl("verify", "-crl_check", "-CRLfile", "ca.crl", "-CAfile", "ca.crt", "edge.crt")

@@ -66,7 +66,7 @@ var _ = Describe("A configuration that cannot work", func() {
 		Expect(a.do(http.MethodPost, "/secret/ca/cert", form, strings.NewReader(url.Values{"Secret_cert": {authority("new").PEM}}.Encode())).status).To(Equal(200))
 	})
 
-	It("may be deleted, and what is complete is stored", func() {
+	It("may be deleted, and a working one is stored", func() {
 		// As it was before somebody checked.
 		a := startAPI()
 		a.given(everything()...)

@@ -116,7 +116,7 @@ proxies:
 		Expect(list.get("Deployment/edge-gateway-ratelimit").at("spec.template.spec.imagePullSecrets")).To(Equal([]any{map[string]any{"name": "pull"}}))
 	})
 
-	It("includes common settings of pods and Services", func() {
+	It("passes on common settings", func() {
 		list := render(everything)
 		for _, name := range []string{"Deployment/edge-gateway-control-plane", "Deployment/edge-gateway-envoy-gatehouse"} {
 			o := list.get(name)

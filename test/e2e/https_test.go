@@ -216,7 +216,7 @@ var _ = Describe("HTTPS", func() {
 		late, err := io.ReadAll(early)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(late)).To(HavePrefix("HTTP/1.1 403"))
-		By("over a connection whose client is verified for another service")
+		By("over a connection whose client was verified by other authorities")
 		post(s.api, "/secret", "Secret_name=others", "Secret_cert="+other.PEM)
 		patch(`{"client_validation_cacertificate":"others"}`)
 		foreign, err := s.handshake("bank.test", showing(other, testkit.CertificateOptions{Client: true}), func(c *tls.Config) { c.NextProtos = nil })
