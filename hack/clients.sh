@@ -33,7 +33,7 @@ install() {
 		ci --silent --ignore-scripts) >&2 ||
 		fail "npm could not install what test/clients/testdata/typescript/package-lock.json lists; check the network and npm's registry setting, then try again"
 	log "building oapi-codegen"
-	go build -C "$go" -o "$1/out/bin/oapi-codegen" github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen >&2 ||
+	CGO_ENABLED=0 go build -C "$go" -trimpath -o "$1/out/bin/oapi-codegen" github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen >&2 ||
 		fail "go could not build oapi-codegen; check the network and GOPROXY, then try again"
 }
 

@@ -38,8 +38,8 @@ script_syntax() {
 # It prints "0 issues." if there are none.
 golangci() {
 	# Including the specs of the images and of the cluster, which are built only on
-	# demand.
-	bin/tools/golangci-lint run --build-tags images,cluster ./... | sed '/^0 issues\.$/d'
+	# demand. With the flags of "make build", which then finds the packages compiled.
+	CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -trimpath" bin/tools/golangci-lint run --build-tags images,cluster ./... | sed '/^0 issues\.$/d'
 }
 
 # Only if systemd is installed. It requires that the program exists, and may print

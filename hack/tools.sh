@@ -7,7 +7,7 @@
 build() {
 	log "building $1@$2 (once; it takes some minutes)"
 	mkdir "$3/out"
-	GOBIN=$3/out go install "$1@$2"
+	GOBIN=$3/out CGO_ENABLED=0 go install -trimpath "$1@$2"
 }
 
 root=$(gatehouse_root)
