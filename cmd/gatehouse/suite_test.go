@@ -17,6 +17,7 @@ import (
 
 func TestGatehouse(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
 	RunSpecs(t, "gatehouse")
 }
 

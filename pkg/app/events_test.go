@@ -88,7 +88,7 @@ var _ = Describe("The events of a server", func() {
 		stop()
 		Eventually(ended).Should(Receive(BeNil()))
 		Eventually(r.done).Should(Receive(BeNil()))
-		Expect(time.Since(start)).To(BeNumerically("<", 2*time.Second)) // the drain is 3 s
+		Expect(time.Since(start)).To(BeNumerically("<", 3*time.Second), "the drain")
 		Expect(string(r.log.Contents())).NotTo(ContainSubstring("cut off"))
 	})
 })

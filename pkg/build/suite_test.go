@@ -3,6 +3,7 @@ package build_test
 import (
 	"flag"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -13,5 +14,6 @@ var update = flag.Bool("update", false, "write the golden files again")
 
 func TestBuild(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
 	RunSpecs(t, "Build")
 }

@@ -103,7 +103,7 @@ var _ = Describe("A call", func() {
 	})
 
 	It("ends after the timeout, also in the middle of a stream", func(ctx SpecContext) {
-		c := serverOf(client.Options{Timeout: 50 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
+		c := serverOf(client.Options{Timeout: 500 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/config" {
 				answer(w, 200, "application/yaml", "version: 1\n")
 				w.(http.Flusher).Flush()
@@ -111,7 +111,7 @@ var _ = Describe("A call", func() {
 			<-r.Context().Done()
 		})
 		_, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/x"})
-		Expect(err).To(MatchError(And(ContainSubstring("has not answered within 50ms"), ContainSubstring("--timeout"))))
+		Expect(err).To(MatchError(And(ContainSubstring("has not answered within 500ms"), ContainSubstring("--timeout"))))
 		Expect(err).To(MatchError(context.DeadlineExceeded))
 
 		body, err := c.ReadConfig(ctx, client.ConfigQuery{})

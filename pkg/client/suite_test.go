@@ -16,6 +16,7 @@ import (
 
 func TestClient(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
 	RunSpecs(t, "client")
 }
 

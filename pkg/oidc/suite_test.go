@@ -2,6 +2,7 @@ package oidc_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -17,6 +18,7 @@ func TestOIDC(t *testing.T) {
 	// The client must ignore it.
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
 	RunSpecs(t, "oidc")
 }
 

@@ -62,7 +62,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		b.connect(1, "10.0.0.2:1")
 		Eventually(a.envoys).Should(Equal([]string{"b: 10.0.0.2:1 current"}))
 		b.stop()
-		sqlOn(url, makeOld, "b", 8)
+		sqlOn(url, makeOld, "b", 6)
 		Consistently(a.envoys, "5500ms").Should(Equal([]string{"b: 10.0.0.2:1 current"}), "a heartbeat may be lost")
 		sqlOn(url, makeOld, "b", 8)
 		Eventually(a.envoys).Should(Equal([]string{"b: 10.0.0.2:1 unheard"}))

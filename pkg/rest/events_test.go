@@ -256,15 +256,15 @@ var _ = Describe("GET /events", func() {
 	})
 
 	It("outlives the request timeout, and sends something when nothing happens", func() {
-		a, registry := withEvents(func(o *rest.Options) { o.Ping = 20 * time.Millisecond })
-		server := httptest.NewUnstartedServer(rest.New(rest.Options{Store: a.store, Live: inspect.Sources{Status: registry}, Ping: 20 * time.Millisecond}))
-		server.Config.ReadTimeout = 50 * time.Millisecond
+		a, registry := withEvents()
+		server := httptest.NewUnstartedServer(rest.New(rest.Options{Store: a.store, Live: inspect.Sources{Status: registry}, Ping: 100 * time.Millisecond}))
+		server.Config.ReadTimeout = time.Second
 		server.Start()
 		DeferCleanup(server.Close)
 		a.url = server.URL
 		r := a.openEvents("")
 		r.started()
-		for range 10 { // 200 ms
+		for range 15 { // 1.5 s
 			Expect(r.block()).To(Equal([]string{": ping"}))
 		}
 		Expect(r.Close()).To(Succeed())

@@ -28,6 +28,7 @@ import (
 
 func TestREST(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
 	RunSpecs(t, "REST API")
 }
 

@@ -215,13 +215,13 @@ var _ = Describe("?wait=applied", func() {
 				Wait: func(ctx context.Context, _ int64, _ []model.Key) []status.Lag {
 					select {
 					case <-ctx.Done():
-					case <-time.After(200 * time.Millisecond):
+					case <-time.After(1500 * time.Millisecond):
 					}
 					over <- ctx.Err()
 					return nil
 				},
 			}))
-			server.Config.ReadTimeout = 50 * time.Millisecond
+			server.Config.ReadTimeout = time.Second
 			server.Start()
 			DeferCleanup(server.Close)
 			a.url = server.URL

@@ -45,15 +45,14 @@ var _ = Describe("Redis", func() {
 	}, SpecTimeout(time.Minute))
 })
 
-// redis returns the first line of the answer to a command; it waits at most a quarter
-// of a second.
+// redis returns the first line of the answer to a command; it waits at most two seconds.
 func redis(r *testkit.Redis, command string) (string, error) {
 	conn, err := net.Dial("tcp", r.Addr) //nolint:noctx // on loopback
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close() //nolint:errcheck // nothing to lose
-	if err := conn.SetDeadline(time.Now().Add(250 * time.Millisecond)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
 		return "", err
 	}
 	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {

@@ -34,7 +34,7 @@ var _ = Describe("A TLS client", func() {
 			Expect(err).To(Or(BeNil(), MatchError(syscall.ECONNRESET)))
 		}
 		Eventually(func() int64 { return p.refusals.Counts()["handshake"] }).Should(BeEquivalentTo(1))
-		Expect(p.log).To(gbytes.Say(`does not ask for HTTP/2 with ALPN`))
+		Eventually(p.log).Should(gbytes.Say(`does not ask for HTTP/2 with ALPN`))
 	})
 })
 

@@ -16,6 +16,7 @@ import (
 
 func TestClients(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "Clients")
 }
 

@@ -131,8 +131,8 @@ func processTexts(g *testkit.Gatehouse) map[string]string {
 	return texts
 }
 
-// eventsOf collects the output of GET /events until stop.
-func eventsOf(api testkit.API) (stop func() string) {
+// eventsOf collects the output of GET /events: told returns what has come so far, and stop what came until it.
+func eventsOf(api testkit.API) (told, stop func() string) {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(context.Background())
 	DeferCleanup(cancel)
@@ -140,13 +140,13 @@ func eventsOf(api testkit.API) (stop func() string) {
 	Expect(err).NotTo(HaveOccurred())
 	resp, err := (&http.Transport{}).RoundTrip(req)
 	Expect(err).NotTo(HaveOccurred())
-	var text strings.Builder
+	text := &testkit.Output{}
 	var group sync.WaitGroup
 	group.Go(func() {
-		_, _ = io.Copy(&text, resp.Body) // until cancel
+		_, _ = io.Copy(text, resp.Body) // until cancel
 		_ = resp.Body.Close()
 	})
-	return func() string {
+	return text.String, func() string {
 		cancel()
 		group.Wait()
 		return text.String()
@@ -329,7 +329,7 @@ func searched(onPostgres bool, args ...string) (s *secretive, base, temp string,
 var _ = DescribeTable("No private key can be read anywhere", func(onPostgres bool) {
 	s, base, temp, dump := searched(onPostgres)
 	g := s.Gatehouse
-	stopEvents := eventsOf(g.API)
+	_, stopEvents := eventsOf(g.API)
 	full := adminOf(g)
 	a, err := full.Post(limit(), "/logging?level=trace")
 	Expect(err).NotTo(HaveOccurred())

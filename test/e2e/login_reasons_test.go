@@ -42,7 +42,7 @@ func (l loginSite) begun(ctx context.Context, b *testkit.Browser) string {
 var _ = Describe("Why a login fails", func() {
 	It("is in the status of the service, in events, in the log and in metrics", func(ctx SpecContext) {
 		l := loginGateway(ctx)
-		stop := eventsOf(l.api)
+		events, _ := eventsOf(l.api)
 		l.askForLogin("wrong")
 		b := l.browser()
 		Expect(l.logIn(ctx, b).Status).To(Equal(http.StatusUnauthorized))
@@ -50,11 +50,11 @@ var _ = Describe("Why a login fails", func() {
 		Expect(l.told("/filter/staff")).To(ConsistOf(HavePrefix("on service shop: wrong client secret at the token endpoint: ")))
 		Expect(read(l.api, "/status")).To(ContainSubstring(`"code":"LoginFailing"`))
 		Expect(read(l.api, "/metrics")).To(ContainSubstring(`gatehouse_login_failures_total{reason="wrong_client_secret"} 1`))
+		Eventually(l.Records).WithArguments("login failed").Should(HaveLen(1))
 		records := l.Records("login failed")
-		Expect(records).To(HaveLen(1))
 		Expect(records[0]).To(And(HaveKeyWithValue("service", "shop"), HaveKeyWithValue("code", "wrong_client_secret")))
 		Expect(read(l.api, "/service/shop")).To(ContainSubstring("(request " + records[0]["request_id"].(string) + ")"))
-		Expect(stop()).To(ContainSubstring(`"object":"/service/shop","code":"wrong_client_secret","message":"wrong client secret`))
+		Eventually(events).Should(ContainSubstring(`"object":"/service/shop","code":"wrong_client_secret","message":"wrong client secret`))
 
 		By("with a provider that is slow, broken, and away")
 		applied(l.api, http.MethodPatch, "/filter/staff", l.oidcFilter("s3cret"))

@@ -77,7 +77,7 @@ var _ = DescribeTable("No secret of a login can be read anywhere", func(ctx Spec
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(l.idp.Kill()).To(Succeed()) })
 	l.trust(l.idp)
-	stopEvents := eventsOf(g.API)
+	_, stopEvents := eventsOf(g.API)
 
 	By("writing them in all ways, including ways that are refused")
 	s.form(201, "POST", "/secret", "Secret_name", "cookies", "Secret_value", markerCookie)

@@ -42,7 +42,7 @@ var _ = Describe("A resource that an Envoy refuses", func() {
 		Expect(gw.answers("bad.example", "/")).To(Equal("blue"), "it was served before, and is served so")
 		gw.expect("worse.example", "/", "503")
 		Expect(gw.answers("worse.example", "/x")).To(Equal("503"))
-		Expect(g.Stderr.String()).To(And(ContainSubstring(`"guilty":"bad"`), ContainSubstring(`"guilty":"worse"`)))
+		Eventually(g.Stderr.String).Should(And(ContainSubstring(`"guilty":"bad"`), ContainSubstring(`"guilty":"worse"`)))
 
 		By("the next write that fixes it releases it")
 		remove(gw.api, "/service/worse/route/large")

@@ -112,7 +112,7 @@ var _ = Describe("After the restore of an older backup", func() {
 		Expect(a.Header.Get("Gatehouse-Revision")).To(Equal(lost), "the revision has the number of the one that was lost")
 		Expect(gw.answers("shop.example", "/")).To(Equal("blue"))
 		Expect(gw.answers("other.example", "/")).To(Equal("404"))
-		Expect(g.Records("the database has changed under the running program, as after the restore of a backup; everything is loaded again")).To(HaveLen(1))
+		Eventually(g.Records).WithArguments("the database has changed under the running program, as after the restore of a backup; everything is loaded again").Should(HaveLen(1))
 
 		By("and follows changes as before")
 		a = patch(g.API, "/upstream/shop?wait=applied", "Upstream_ip="+green.IP, "Upstream_port="+strconv.Itoa(green.Port))

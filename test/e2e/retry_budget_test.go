@@ -33,15 +33,26 @@ func newFailingTogether(requests int64) *failingTogether {
 			close(f.all)
 		}
 		if n <= requests {
-			<-f.all
+			f.await(f.all, r)
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		f.retries.Add(1)
-		<-f.released
+		f.await(f.released, r)
 	}))
-	DeferCleanup(f.Close)
+	DeferCleanup(func() {
+		f.CloseClientConnections() // a spec that failed has not released them
+		f.Close()
+	})
 	return f
+}
+
+// await waits until a channel is closed, or the client is gone.
+func (f *failingTogether) await(closed chan struct{}, r *http.Request) {
+	select {
+	case <-closed:
+	case <-r.Context().Done():
+	}
 }
 
 var _ = Describe("A retry budget", func() {

@@ -108,7 +108,10 @@ var _ = Describe("retries.hedge", func() {
 		second, secondGone := make(chan struct{}), make(chan struct{})
 		r, slow := hedging(config, http.MethodGet, func(n int64, w http.ResponseWriter, r *http.Request) {
 			if n == 1 {
-				<-second
+				select {
+				case <-second:
+				case <-r.Context().Done():
+				}
 				answer(w, n)
 				return
 			}
@@ -124,13 +127,16 @@ var _ = Describe("retries.hedge", func() {
 
 	It("ends the first request without it", func() {
 		firstGone := make(chan struct{})
-		r, _ := hedging(`{"methods":["GET"],"retries":{"attempts":1,"per_try":"200ms","on":["reset"]}}`, http.MethodGet, func(n int64, w http.ResponseWriter, r *http.Request) {
+		r, _ := hedging(`{"methods":["GET"],"retries":{"attempts":1,"per_try":"1s","on":["reset"]}}`, http.MethodGet, func(n int64, w http.ResponseWriter, r *http.Request) {
 			if n == 1 {
 				<-r.Context().Done()
 				close(firstGone)
 				return
 			}
-			<-firstGone
+			select {
+			case <-firstGone:
+			case <-r.Context().Done():
+			}
 			answer(w, n)
 		})
 		Expect(r.Header.Get("X-Attempt")).To(Equal("2"))

@@ -92,7 +92,7 @@ var _ = Describe("A backend that dies", func() {
 			method, path, _ := strings.Cut(request, " ")
 			for range each {
 				go func() {
-					r, err := gw.send(method, "shop.example", path+"?delay=2s")
+					r, err := gw.send(method, "shop.example", path+"?delay=5s")
 					answers <- fmt.Sprintln(request, r.Status, r.Header.Get(testkit.BackendHeader), err)
 				}()
 			}
@@ -127,9 +127,10 @@ var _ = Describe("A backend that dies", func() {
 		DeferCleanup(traffic.Stop)
 		reached(traffic, 1000)
 		blue.Kill()
-		soon(900 * time.Millisecond)
-		Expect(ejected(g, blue)).To(BeFalse())
+		// All retries together last 2.8 s on average, but some less than one: their waits are random.
+		soon(600 * time.Millisecond)
 		Expect(blue.Restart()).To(Succeed())
+		Expect(ejected(g, blue)).To(BeFalse())
 		before := traffic.Report().Requests
 		reached(traffic, before+2000)
 		report := traffic.Stop()
@@ -149,7 +150,7 @@ var _ = Describe("An upstream", func() {
 		gw.expect("shop.example", "/", "blue")
 
 		before, slow := blue.Requests(), make(chan string, 1)
-		go func() { slow <- gw.answers("shop.example", "/?delay=1s") }()
+		go func() { slow <- gw.answers("shop.example", "/?delay=3s") }()
 		Eventually(blue.Requests).Should(Equal(before + 1))
 		refused := gw.get("shop.example", "/")
 		Expect(refused.Status).To(Equal(503))

@@ -282,7 +282,7 @@ var _ = Describe("Route_config", Ordered, func() {
 	)
 
 	It("limits a request's time", func() {
-		host := route("timeout", "/slow", `{"timeouts":{"request":"300ms"}}`)
+		host := route("timeout", "/slow", `{"timeouts":{"request":"2s"}}`)
 		Expect(gw.answers(host, "/slow?delay=1m")).To(Equal("504"))
 		Expect(gw.answers(host, "/slow?delay=1ms")).To(Equal("blue"))
 	})

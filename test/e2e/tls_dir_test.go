@@ -287,7 +287,7 @@ var _ = Describe("--tls-dir", func() {
 					Expect(err).NotTo(HaveOccurred())
 					return a.Body
 				}).Should(ContainSubstring(fingerprint))
-				Expect(wrongFiles(p.API, "shop")).To(BeEmpty())
+				Eventually(wrongFiles).WithArguments(p.API, "shop").Should(BeEmpty())
 			}
 		}
 		Expect(actors(planes[0].API)).To(Equal(slices.Repeat([]string{"tls-dir"}, rotations)))

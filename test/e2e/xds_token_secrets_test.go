@@ -16,7 +16,7 @@ import (
 var _ = DescribeTable("No token of the xDS port can be read anywhere", func(onPostgres bool) {
 	s, base, temp, dump := searched(onPostgres, "--access-log", "json")
 	g := s.Gatehouse
-	stopEvents := eventsOf(g.API)
+	_, stopEvents := eventsOf(g.API)
 	addService(g.API, "shop", "*", "blue")
 	port := freePort()
 	addProxy(g.API, "edge", port, "shop")

@@ -167,7 +167,7 @@ spec:
 		Eventually(p.row("gatewayhost", "filtered")).Should(MatchRegexp(`^filtered filtered.example gatehouse False (Invalid|RefNotFound)$`))
 		Expect(p.condition("gatewayhost", "filtered", "Programmed")()).To(MatchRegexp(`spec.routes\[0\].filters\[0\].*headers`))
 		p.apply(filterYAML, `{"request": {"set": {"x-a": "b"}}}`)
-		Eventually(p.row("routefilter", "headers"), "10s").Should(Equal("headers route_filter_headers True True Programmed"), p.condition("routefilter", "headers", "Accepted"))
+		Eventually(p.row("routefilter", "headers")).Should(Equal("headers route_filter_headers True True Programmed"), p.condition("routefilter", "headers", "Accepted"))
 		Eventually(p.row("gatewayhost", "filtered")).Should(Equal("filtered filtered.example gatehouse True Programmed"))
 
 		By("the others are unchanged")

@@ -160,7 +160,7 @@ spec:
 			`"; allow get, list and watch`
 		Expect(g.ready()).To(Equal(`200 {"status":"ok","degraded":["` + strings.ReplaceAll(says, `"`, `\"`) + `; routes and hosts with a filter are closed"]}`))
 		Eventually(g.conditions).Should(ContainElement("/kubernetes/routefilters KubernetesUnreadable: " + says))
-		Expect(g.Records("objects of Kubernetes cannot be read; what is live stays live")).To(ContainElement(HaveKeyWithValue("reason", says)))
+		Eventually(g.Records).WithArguments("objects of Kubernetes cannot be read; what is live stays live").Should(ContainElement(HaveKeyWithValue("reason", says)))
 
 		_, err = p.User(limit(), user, rightsBut("")...)
 		Expect(err).NotTo(HaveOccurred())

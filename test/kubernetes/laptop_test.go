@@ -48,9 +48,8 @@ func (v visitor) ask(method, url string) string {
 // expect waits until the first exchange is as it should be, and expects the others.
 func (v visitor) expect(all []exchange) {
 	GinkgoHelper()
-	Eventually(func() string { return v.ask(all[0].method, all[0].url) }).Should(Equal(all[0].answer))
 	for _, e := range all {
-		Expect(v.ask(e.method, e.url)).To(Equal(e.answer), "%s %s", e.method, e.url)
+		Eventually(v.ask).WithArguments(e.method, e.url).Should(Equal(e.answer), "%s %s", e.method, e.url)
 	}
 	share := map[string]int{}
 	for range 200 {
@@ -86,7 +85,7 @@ services:
   fqdn: "*.all.example"
   routes:
   - {route_name: number, route_prefix: "/item/[0-9]+", route_config: {match: regex}, upstreams: [Green_1]}
-  - {route_name: late, route_prefix: /slow, route_config: {timeouts: {request: 100ms}}, upstreams: [blue]}
+  - {route_name: late, route_prefix: /slow, route_config: {timeouts: {request: 2s}}, upstreams: [blue]}
 `
 
 // command runs a command of the program that must succeed, and returns its output.

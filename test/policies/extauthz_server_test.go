@@ -53,7 +53,7 @@ var _ = Describe("An authorization server", func() {
 		}
 	},
 		Entry("away over HTTP", plain), Entry("away over gRPC", called),
-		Entry("too slow over HTTP", `{"upstream":"auth","timeout":"500ms"}`, "X-Delay: 20s"), Entry("too slow over gRPC", `{"upstream":"auth-grpc","protocol":"grpc","timeout":"500ms"}`, "X-Delay: 20s"),
+		Entry("too slow over HTTP", `{"upstream":"auth","timeout":"2s"}`, "X-Delay: 20s"), Entry("too slow over gRPC", `{"upstream":"auth-grpc","protocol":"grpc","timeout":"2s"}`, "X-Delay: 20s"),
 		Entry("broken over HTTP", plain, "X-Deny: 500"), Entry("broken over gRPC", called, "X-Deny: 500"),
 	)
 

@@ -18,6 +18,7 @@ import (
 
 func TestEmbedded(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
 	RunSpecs(t, "embedded")
 }
 

@@ -3,7 +3,6 @@ package sqlstore_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/storetest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
@@ -218,8 +218,7 @@ func withPassword(password string) string {
 // closedPort returns a port without a listener.
 func closedPort() int {
 	GinkgoHelper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := testkit.FreePort()
 	Expect(err).NotTo(HaveOccurred())
-	Expect(l.Close()).To(Succeed())
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }

@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // PasswordUser is the only role that must send its password; a test creates it with a
@@ -50,19 +50,13 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 	if err := s.initialize(ctx); err != nil {
 		return nil, fmt.Errorf("initializing PostgreSQL: %w", err)
 	}
-	// Another program may take the free port before the server does.
-	for attempt := 1; ; attempt++ {
-		if s.port, err = freePort(); err != nil {
-			return nil, err
-		}
-		err = s.start(ctx)
-		if err == nil {
-			return s, nil
-		}
-		if attempt == 5 || !strings.Contains(tail(s.logFile()), "Address already in use") {
-			return nil, err
-		}
+	if s.port, err = testkit.FreePort(); err != nil {
+		return nil, err
 	}
+	if err := s.start(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *Server) data() string    { return filepath.Join(s.dir, "data") }
@@ -210,12 +204,4 @@ func (s *Server) Restart(ctx context.Context) error {
 		return err
 	}
 	return s.start(ctx)
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }

@@ -141,7 +141,7 @@ var _ = Describe("a wait", func() {
 		Consistently(answer, "50ms").ShouldNot(Receive())
 		elsewhere.Store(true)
 		close(moved)
-		Eventually(answer, "1s").Should(Receive(Equal(nobody)))
+		Eventually(answer, "4s").Should(Receive(Equal(nobody)), "before it could have connected again here")
 	})
 
 	It("goes on when the last Envoy disconnects without having it", func() {
