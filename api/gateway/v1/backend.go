@@ -47,8 +47,8 @@ type BackendSettings struct {
 	// Settings of the connections to an endpoint.
 	// +optional
 	Connection *Connection `json:"connection,omitempty"`
-	// Limits of concurrent connections and requests, for all endpoints of the Service together. A
-	// request above a limit gets 503 immediately.
+	// Limits of concurrent connections, requests and retries, for all endpoints of the Service together.
+	// A request above a limit gets 503 immediately; a retry above the limit is not made.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
 	// When an endpoint that fails is ejected: it gets no requests for some time.

@@ -231,7 +231,8 @@ type Retries struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Attempts int32 `json:"attempts"`
-	// What is retried (Envoy's retry_on). Empty means requests that cannot have reached the Service.
+	// What is retried (Envoy's retry_on). Empty means requests that cannot have reached the Service and,
+	// if methods contains only idempotent methods, requests that were reset.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
