@@ -144,8 +144,14 @@ func (p *Process) Freeze() error {
 // Thaw resumes a frozen process.
 func (p *Process) Thaw() error { return p.Signal(syscall.SIGCONT) }
 
-// await calls ask until it succeeds, the process ends or ctx does.
+// startTimeout is the most that a server may take to start: a context without an end
+// would wait forever for a server that hangs.
+const startTimeout = 3 * time.Minute
+
+// await calls ask until it succeeds, the process ends, ctx does or startTimeout has passed.
 func (p *Process) await(ctx context.Context, what string, ask func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
