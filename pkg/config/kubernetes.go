@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// namespace is the form of a namespace's name (RFC 1123 section 2.1).
+const namespace = `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`
+
 // The modes of serve.
 const (
 	ModeREST       = "rest"
@@ -21,6 +24,9 @@ type Kubernetes struct {
 	ProxySettings string
 	// Namespaces are the namespaces that are read; none means all.
 	Namespaces []string
+	// HostNames are the host names that the objects of a namespace may have, by namespace; those of
+	// "*" are for the namespaces that are not named. Nil means every host name in every namespace.
+	HostNames map[string][]string
 	// XDSService is the Service by which Envoys find the replicas, in the replica's namespace;
 	// empty means that it is not known.
 	XDSService string
@@ -53,6 +59,12 @@ func kubernetesSettings() []Setting {
 			Usage:   "namespaces to read, separated by commas (default: all)",
 			allowed: "a list of namespaces such as shop,payments",
 			set:     setter(func(c *Config) *[]string { return &c.Kubernetes.Namespaces }, namespaces),
+		},
+		{
+			Name: "kubernetes-host-names", Type: "namespace=host", commands: serve, List: true,
+			Usage:   `host names that the GatewayHosts of a namespace may have, separated by commas or given again; "*.example.com" allows each name below it, the namespace "*" stands for those that are not named (default: every host name in every namespace)`,
+			allowed: "a list such as shop=shop.example.com,shop=*.shop.example.com,*=*.apps.example.com",
+			set:     setter(func(c *Config) *map[string][]string { return &c.Kubernetes.HostNames }, namespaceHosts),
 		},
 		{
 			Name: "kubernetes-xds-service", Type: "name", commands: serve,
@@ -95,13 +107,32 @@ func namespaces(s string) (list []string, err error) {
 		return nil, nil
 	}
 	for one := range strings.SplitSeq(s, ",") {
-		name, err := matching(strings.TrimSpace(one), `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+		name, err := matching(strings.TrimSpace(one), namespace)
 		if err != nil {
 			return nil, err
 		}
 		if !slices.Contains(list, name) {
 			list = append(list, name)
 		}
+	}
+	return list, nil
+}
+
+// namespaceHosts reads a comma-separated list of namespaces with a host name each; empty means none.
+func namespaceHosts(s string) (map[string][]string, error) {
+	if s == "" {
+		return nil, nil
+	}
+	list := map[string][]string{}
+	for one := range strings.SplitSeq(s, ",") {
+		name, host, _ := strings.Cut(strings.TrimSpace(one), "=")
+		if _, err := matching(name, `^\*$|`+namespace); err != nil {
+			return nil, err
+		}
+		if _, err := matching(host, `^\*$|^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?$`); err != nil {
+			return nil, err
+		}
+		list[name] = append(list[name], host)
 	}
 	return list, nil
 }

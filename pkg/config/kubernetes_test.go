@@ -11,11 +11,12 @@ var _ = Describe("The settings of --mode kubernetes", func() {
 	It("are read", func() {
 		cfg := given{command: config.Serve, flags: map[string]string{
 			"mode": "kubernetes", "kubernetes-proxies": "edge, internal", "kubernetes-proxy-settings": "/etc/proxies.yaml",
-			"kubernetes-namespaces": "shop,payments", "kubeconfig": "/etc/kube.yaml",
+			"kubernetes-namespaces": "shop,payments", "kubernetes-host-names": "shop=shop.example.com, shop=*.shop.example.com,*=*", "kubeconfig": "/etc/kube.yaml",
 		}}.mustLoad()
 		Expect(cfg.Mode).To(Equal("kubernetes"))
 		Expect(cfg.Kubernetes).To(Equal(config.Kubernetes{
-			Proxies: []string{"edge", "internal"}, ProxySettings: "/etc/proxies.yaml", Namespaces: []string{"shop", "payments"}, Config: "/etc/kube.yaml",
+			Proxies: []string{"edge", "internal"}, ProxySettings: "/etc/proxies.yaml", Namespaces: []string{"shop", "payments"},
+			HostNames: map[string][]string{"shop": {"shop.example.com", "*.shop.example.com"}, "*": {"*"}}, Config: "/etc/kube.yaml",
 		}))
 	})
 
@@ -47,6 +48,10 @@ var _ = Describe("The settings of --mode kubernetes", func() {
 			`--kubernetes-proxies: "a,a" (from the command line) is not a list of proxy names such as gatehouse,internal`),
 		Entry("a namespace", map[string]string{"mode": "kubernetes", "kubernetes-namespaces": "Shop"},
 			`--kubernetes-namespaces: "Shop" (from the command line) is not a list of namespaces such as shop,payments`),
+		Entry("a host name without a namespace", map[string]string{"mode": "kubernetes", "kubernetes-host-names": "shop.example.com"},
+			`--kubernetes-host-names: "shop.example.com" (from the command line) is not a list such as shop=shop.example.com,shop=*.shop.example.com,*=*.apps.example.com`),
+		Entry("a host name that none is", map[string]string{"mode": "kubernetes", "kubernetes-host-names": "shop=shop.*"},
+			`--kubernetes-host-names: "shop=shop.*" (from the command line) is not a list such as shop=shop.example.com,shop=*.shop.example.com,*=*.apps.example.com`),
 		Entry("another mode", map[string]string{"mode": "k8s"},
 			`--mode: "k8s" (from the command line) is not one of rest, kubernetes`),
 		Entry("a database", map[string]string{"mode": "kubernetes", "database-url": "postgres://db/gw"},

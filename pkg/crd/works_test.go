@@ -25,7 +25,7 @@ func inClusterMode(doc *document.Document, namespace string) (step translate.Ste
 			proxies = append(proxies, p)
 		}
 	}
-	world := translate.New(proxies)
+	world := translate.New(proxies, nil)
 	for _, o := range objects.Services {
 		world.Upsert(o)
 	}

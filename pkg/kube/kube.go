@@ -20,12 +20,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Options of a Watch. All except Namespaces and ProxySettings are required.
+// Options of a Watch. All except Namespaces, HostNames and ProxySettings are required.
 type Options struct {
 	// Config says how to reach the API server, and with which identity.
 	Config *rest.Config
 	// Namespaces are the namespaces that are read; none means all.
 	Namespaces []string
+	// HostNames are the host names that GatewayHosts may have, by namespace; nil means all.
+	HostNames translate.HostNames
 	// Proxies are the names of the installation's proxies, ProxySettings is the file with their other fields.
 	Proxies       []string
 	ProxySettings string
@@ -73,7 +75,7 @@ func New(ctx context.Context, opts Options) (*Watch, error) {
 	if w.proxies, err = openProxyFile(opts.ProxySettings, opts.Proxies); err != nil {
 		return nil, err
 	}
-	w.world = translate.New(w.proxies.list)
+	w.world = translate.New(w.proxies.list, opts.HostNames)
 	if w.follower, err = newFollower(ctx, opts.Config, opts.Namespaces, opts.Log); err != nil {
 		return nil, err
 	}

@@ -16,8 +16,9 @@ type claim struct{ kind, proxy, host string }
 func (w *World) claimsOf(u *unit) []claim {
 	switch o := u.object.(type) {
 	case *gatewayv1.GatewayHost:
-		if proxy := w.proxyOf(string(o.Spec.Proxy)); proxy != "" && o.Spec.VirtualHost.FQDN != "" {
-			return []claim{{u.ref.Kind, proxy, strings.ToLower(o.Spec.VirtualHost.FQDN)}}
+		fqdn := o.Spec.VirtualHost.FQDN
+		if proxy := w.proxyOf(string(o.Spec.Proxy)); proxy != "" && fqdn != "" && w.hosts.allow(o.Namespace, fqdn) {
+			return []claim{{u.ref.Kind, proxy, strings.ToLower(fqdn)}}
 		}
 	case *gatewayv1.GlobalConfig:
 		if o.Spec.Type != model.GlobalConfigOAuth {

@@ -18,7 +18,7 @@ import (
 
 // crowd returns a World with n GatewayHosts, each with its own Service and EndpointSlice, and one filter for all.
 func crowd(n int) *translate.World {
-	w := translate.New(proxies("gatehouse"))
+	w := translate.New(proxies("gatehouse"), nil)
 	w.Upsert(parse(filter("limit", "route_filter_ratelimit", `{"descriptors":[{"remote_address":"x"}]}`))[0])
 	host, service, slice := member()
 	for i := range n {

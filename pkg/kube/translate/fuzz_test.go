@@ -30,7 +30,7 @@ func FuzzObjects(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind1 uint8, text1 []byte, kind2 uint8, text2 []byte) {
-		w := translate.New(proxies("gatehouse"))
+		w := translate.New(proxies("gatehouse"), nil)
 		w.Take()
 		var odd []metav1.Object
 		for kind, text := range map[uint8][]byte{kind1 % 7: text1, kind2 % 7: text2} {

@@ -28,6 +28,10 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 		s.problem("spec.virtualhost.fqdn", Invalid, "%s", wrong[0].Message)
 		return // no request can match it
 	}
+	if !s.world.hosts.allow(s.of.Namespace, svc.FQDN) {
+		s.problem("spec.virtualhost.fqdn", HostNotAllowed, "%s", s.world.hosts.refusal(s.of.Namespace, svc.FQDN))
+		return
+	}
 	if holder := s.world.holder(claim{s.of.Kind, proxy, strings.ToLower(svc.FQDN)}); holder != nil && holder != u {
 		s.problem("spec.virtualhost.fqdn", HostConflict, "%s has the host %s on proxy %s and is older; this one is left out", holder.ref, svc.FQDN, proxy)
 		return

@@ -93,6 +93,8 @@ const (
 	RefNotPermitted = "RefNotPermitted"
 	// HostConflict: an older GatewayHost of the proxy has the host name.
 	HostConflict = "HostConflict"
+	// HostNotAllowed: the installation does not allow the host name in the object's namespace.
+	HostNotAllowed = "HostNotAllowed"
 	// LoginConflict: an older GlobalConfig has the login of the proxy.
 	LoginConflict = "LoginConflict"
 )

@@ -36,7 +36,7 @@ type cluster struct {
 // newCluster returns a cluster whose installation has the proxies gatehouse and edge.
 func newCluster(documents ...string) *cluster {
 	GinkgoHelper()
-	c := &cluster{World: translate.New(proxies("gatehouse", "edge")), secrets: map[translate.Ref]*corev1.Secret{}}
+	c := &cluster{World: translate.New(proxies("gatehouse", "edge"), nil), secrets: map[translate.Ref]*corev1.Secret{}}
 	c.apply(documents...)
 	return c
 }

@@ -29,6 +29,7 @@ import (
 // The work is in proportion to what changed and to the objects that name it.
 type World struct {
 	proxies  []*model.Proxy
+	hosts    HostNames
 	services map[Ref]*corev1.Service
 	// slices are the EndpointSlices of each Service by their names, sliceOf is the Service of each.
 	slices  map[Ref]map[string]*discoveryv1.EndpointSlice
@@ -77,9 +78,10 @@ func translated() []string {
 }
 
 // New returns a World that has only the proxies of the installation. The first proxy is for objects
-// that name none.
-func New(proxies []*model.Proxy) *World {
+// that name none. hosts are the host names that GatewayHosts may have.
+func New(proxies []*model.Proxy, hosts HostNames) *World {
 	w := &World{
+		hosts:    hosts,
 		services: map[Ref]*corev1.Service{}, slices: map[Ref]map[string]*discoveryv1.EndpointSlice{}, sliceOf: map[Ref]Ref{},
 		grants: map[string]map[string]*gatewayv1.ReferenceGrant{}, secrets: map[Ref]*secretState{}, unread: map[Ref]bool{},
 		unreadable: map[string]string{}, units: map[Ref]*unit{}, users: map[Ref]map[Ref]struct{}{}, claims: map[claim][]*unit{},
