@@ -43,6 +43,8 @@ monitoring: {enabled: true, labels: {release: prometheus}}`,
 controlPlane: {autoscaling: {enabled: true}}
 envoy: {autoscaling: {enabled: true, maxReplicas: 50}}`,
 		"two namespaces":                "kubernetes: {namespaces: [team-a, team-b]}",
+		"host names of namespaces":      "kubernetes: {namespaces: [team-a, team-b], hostNames: {team-a: [a.example], '*': ['*.apps.example']}}",
+		"users of the platform":         platform,
 		"a rate-limit engine elsewhere": "ratelimit: {enabled: false, external: {address: 'limits.example:18001', metrics: 'http://limits.example:18004/metrics'}}",
 		"counters on a volume":          "redis: {persistence: {enabled: true, size: 5Gi, storageClassName: fast}}",
 		"IPv6":                          "listenAddress: '[::]'",
@@ -51,15 +53,33 @@ envoy: {autoscaling: {enabled: true, maxReplicas: 50}}`,
 	}
 }
 
+// platform is for platforms that choose the user of a pod, such as OpenShift.
+const platform = `
+controlPlane: {runAsUser: 0}
+envoy: {runAsUser: 0}
+ratelimit: {runAsUser: 0}
+redis: {runAsUser: 0}`
+
 const off = `
 controlPlane: {replicas: 1, podDisruptionBudget: {enabled: false}, serviceAccount: {create: false, name: mine}}
-envoy: {replicas: 1, podDisruptionBudget: {enabled: false}, service: {enabled: false}, maxHeap: ""}
+envoy: {replicas: 1, podDisruptionBudget: {enabled: false}, service: {enabled: false}, serviceAccount: {create: false}, maxHeap: ""}
+kubernetes: {aggregateRoles: false}
 ratelimit: {enabled: false}
 networkPolicy: {enabled: false}`
 
 const everything = `
 nameOverride: gw
 fullnameOverride: edge-gateway
+commonLabels: {cost-center: "42"}
+commonAnnotations: {owner: platform}
+extraObjects:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: extra, namespace: gw}}
+  - |
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: {{ include "gatehouse.fullname" . }}-more, namespace: {{ .Release.Namespace }}}
+ipFamilyPolicy: PreferDualStack
+ipFamilies: [IPv4]
 images:
   registry: registry.example/team/
   pullPolicy: Always
@@ -79,6 +99,9 @@ controlPlane: &pod
   extraEnv: [{name: TZ, value: UTC}]
   extraVolumes: [{name: extra, emptyDir: {}}]
   extraVolumeMounts: [{name: extra, mountPath: /extra}]
+  initContainers: [{name: first, image: init.example/a, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+  extraContainers: [{name: beside, image: init.example/b, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+  runAsUser: 20001
   extraArgs: [--log-level, debug]
   settings: {cluster-wait: 30s, revision-keep-entries: 1000}
 envoy:
@@ -94,8 +117,12 @@ envoy:
   extraEnv: [{name: TZ, value: UTC}]
   extraVolumes: [{name: extra, emptyDir: {}}]
   extraVolumeMounts: [{name: extra, mountPath: /extra}]
+  initContainers: [{name: first, image: init.example/a, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+  extraContainers: [{name: beside, image: init.example/b, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+  runAsUser: 20001
   extraArgs: [--log-level, debug]
   concurrency: 2
+  serviceAccount: {name: edge, annotations: {role: reader}}
   service: {annotations: {pool: public}, loadBalancerClass: example.com/lb, loadBalancerSourceRanges: [192.0.2.0/24], externalTrafficPolicy: Cluster}
 ratelimit: {replicas: 1, extraEnv: [{name: TZ, value: UTC}]}
 networkPolicy:
@@ -103,7 +130,10 @@ networkPolicy:
   xdsFrom: [{ipBlock: {cidr: 10.0.0.0/8}}]
   metricsFrom: [{namespaceSelector: {matchLabels: {team: monitoring}}}]
   clientsFrom: [{ipBlock: {cidr: 192.0.2.0/24}}]
-monitoring: {enabled: true}
+monitoring:
+  enabled: true
+  relabelings: [{targetLabel: cluster, replacement: a}]
+  metricRelabelings: [{action: drop, sourceLabels: [__name__], regex: envoy_listener_.*}]
 test: {url: "http://gateway.example/"}`
 
 var _ = Describe("The chart", Ordered, func() {
@@ -186,7 +216,8 @@ var _ = Describe("The chart", Ordered, func() {
 					return kubernetes.Apply(limit(), strings.ReplaceAll(example, "YOUR-SERVICE", "hello"), "--dry-run=server", "--validate=strict")
 				}).WithTimeout(30 * time.Second).Should(ContainSubstring("gatewayhost.gateway.gatehouse.dev/hello"))
 			}
-			Expect(out).To(And(ContainSubstring("rollout status deployment/gatehouse-control-plane"), ContainSubstring("helm test gatehouse -n gw"), ContainSubstring(words)))
+			Expect(out).To(And(ContainSubstring("rollout status deployment/gatehouse-control-plane"), ContainSubstring("helm test gatehouse -n gw"), ContainSubstring(words),
+				ContainSubstring("Service gatehouse-envoy-gatehouse waits for the address of a load balancer. Where the cluster gives none, helm install --wait does not return")))
 		}
 	})
 })

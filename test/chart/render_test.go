@@ -1,6 +1,8 @@
 package chart_test
 
 import (
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 )
@@ -10,6 +12,7 @@ var _ = Describe("The output of the chart", func() {
 		Expect(render("").names()).To(ConsistOf(
 			"Deployment/gatehouse-control-plane", "ConfigMap/gatehouse-proxies", "Service/gatehouse-api", "Service/gatehouse-xds",
 			"ServiceAccount/gatehouse-control-plane", "ClusterRole/gw-gatehouse-control-plane", "ClusterRoleBinding/gw-gatehouse-control-plane",
+			"ClusterRole/gw-gatehouse-view", "ClusterRole/gw-gatehouse-edit", "ServiceAccount/gatehouse-envoy-gatehouse",
 			"Role/gatehouse-control-plane", "RoleBinding/gatehouse-control-plane", "Lease/gatehouse-status-gatehouse",
 			"Deployment/gatehouse-envoy-gatehouse", "Service/gatehouse-envoy-gatehouse",
 			"Deployment/gatehouse-ratelimit", "Service/gatehouse-ratelimit", "StatefulSet/gatehouse-redis", "Service/gatehouse-redis",
@@ -138,6 +141,66 @@ proxies:
 		Expect(list.get("Deployment/edge-gateway-envoy-gatehouse").at("spec.template.spec.containers.0.args")).
 			To(Equal([]any{"envoy", "--", "--concurrency", "2", "--log-level", "debug"}))
 		Expect(list.get("Service/edge-gateway-envoy-gatehouse").at("spec.externalTrafficPolicy")).To(Equal("Cluster"))
+	})
+
+	It("gives all objects and pods common labels and annotations, and selects by none of them", func() {
+		list := render(everything)
+		for _, o := range append(list, list.pods()...) {
+			if strings.HasSuffix(o.name(), "extra") || strings.HasSuffix(o.name(), "more") {
+				continue // the user's own
+			}
+			Expect(o.at("metadata.labels.cost-center")).To(Equal("42"), o.name())
+			for _, selector := range []string{"spec.selector", "spec.selector.matchLabels", "spec.podSelector.matchLabels"} {
+				if labels, has := o.at(selector).(map[string]any); has {
+					Expect(labels).NotTo(HaveKey("cost-center"), o.name())
+				}
+			}
+		}
+		for _, o := range list {
+			if !strings.HasSuffix(o.name(), "extra") && !strings.HasSuffix(o.name(), "more") {
+				Expect(o.at("metadata.annotations.owner")).To(Equal("platform"), o.name())
+			}
+		}
+		Expect(list.get("Deployment/edge-gateway-ratelimit").at("spec.template.metadata.annotations.owner")).To(Equal("platform"))
+		Expect(list.names()).To(ContainElements("ConfigMap/extra", "ConfigMap/edge-gateway-more"))
+	})
+
+	It("has the user's containers, account, IP families and relabelings", func() {
+		list := render(everything)
+		for _, name := range []string{"Deployment/edge-gateway-control-plane", "Deployment/edge-gateway-envoy-gatehouse"} {
+			o := list.get(name)
+			Expect(o.at("spec.template.spec.initContainers.0.name")).To(Equal("first"))
+			Expect(o.at("spec.template.spec.containers.1.name")).To(Equal("beside"))
+			Expect(o.at("spec.template.spec.securityContext")).To(And(
+				HaveKeyWithValue("runAsUser", BeEquivalentTo(20001)), HaveKeyWithValue("fsGroup", BeEquivalentTo(20001)), HaveKeyWithValue("runAsNonRoot", true)))
+		}
+		Expect(list.get("Deployment/edge-gateway-envoy-gatehouse").at("spec.template.spec.serviceAccountName")).To(Equal("edge"))
+		Expect(list.get("ServiceAccount/edge").at("metadata.annotations.role")).To(Equal("reader"))
+		Expect(render(off).get("Deployment/gatehouse-envoy-gatehouse").at("spec.template.spec.serviceAccountName")).To(Equal("default"))
+		for _, o := range list {
+			switch o.kind() {
+			case "Service":
+				Expect(o.at("spec.ipFamilyPolicy")).To(Equal("PreferDualStack"), o.name())
+				Expect(o.at("spec.ipFamilies")).To(Equal([]any{"IPv4"}), o.name())
+			case "PodMonitor":
+				Expect(o.at("spec.podMetricsEndpoints.0.relabelings.0.targetLabel")).To(Equal("cluster"), o.name())
+				Expect(o.at("spec.podMetricsEndpoints.0.metricRelabelings.0.action")).To(Equal("drop"), o.name())
+			case "ServiceMonitor":
+				Expect(o.at("spec.endpoints.0.relabelings.0.targetLabel")).To(Equal("cluster"))
+			}
+		}
+	})
+
+	It("leaves the users of its pods to the platform", func() {
+		for _, pod := range render(platform).pods() {
+			Expect(pod.at("spec.securityContext")).To(Equal(map[string]any{"runAsNonRoot": true, "seccompProfile": map[string]any{"type": "RuntimeDefault"}}), pod.name())
+		}
+	})
+
+	It("tells the control plane which host names a namespace may have", func() {
+		Expect(render(variants()["host names of namespaces"]).get("Deployment/gatehouse-control-plane").environment()).To(
+			HaveKeyWithValue("GATEHOUSE_KUBERNETES_HOST_NAMES", "*=*.apps.example,team-a=a.example"))
+		Expect(render("").get("Deployment/gatehouse-control-plane").environment()).NotTo(HaveKey("GATEHOUSE_KUBERNETES_HOST_NAMES"))
 	})
 
 	It("restarts no pod if only the chart version differs", func() {

@@ -73,6 +73,15 @@ var _ = Describe("The permissions of the components", func() {
 		"gatehouse-control-plane in gw: list watch endpointslices.discovery.k8s.io",
 		secretsOfJob,
 	}
+	tenants := []string{
+		"gw-gatehouse-edit everywhere: create update patch delete deletecollection gatewayhosts.gateway.gatehouse.dev",
+		"gw-gatehouse-edit everywhere: create update patch delete deletecollection referencegrants.gateway.gatehouse.dev",
+		"gw-gatehouse-edit everywhere: create update patch delete deletecollection routefilters.gateway.gatehouse.dev",
+		"gw-gatehouse-view everywhere: get list watch gatewayhosts.gateway.gatehouse.dev",
+		"gw-gatehouse-view everywhere: get list watch globalconfigs.gateway.gatehouse.dev",
+		"gw-gatehouse-view everywhere: get list watch referencegrants.gateway.gatehouse.dev",
+		"gw-gatehouse-view everywhere: get list watch routefilters.gateway.gatehouse.dev",
+	}
 	reads := func(who string) (lines []string) {
 		for _, r := range []string{
 			"get list watch endpointslices.discovery.k8s.io",
@@ -93,15 +102,35 @@ var _ = Describe("The permissions of the components", func() {
 
 	It("are minimal for all namespaces", func() {
 		list := render("")
-		Expect(list.rights()).To(ConsistOf(append(reads("gw-gatehouse-control-plane everywhere"), inRelease...)))
+		Expect(list.rights()).To(ConsistOf(slices.Concat(reads("gw-gatehouse-control-plane everywhere"), inRelease, tenants)))
 		Expect(list.automounted()).To(Equal([]string{"cronjob-gatehouse-renew", "deployment-gatehouse-control-plane", "job-gatehouse-secrets-1"}))
 	})
 
 	It("are empty outside the specified namespaces", func() {
 		list := render("kubernetes: {namespaces: [team-a, team-b]}")
 		want := append(reads("gatehouse-control-plane-gw in team-a"), reads("gatehouse-control-plane-gw in team-b")...)
-		Expect(list.rights()).To(ConsistOf(append(want, inRelease...)))
-		Expect(list.names()).NotTo(ContainElement(HavePrefix("Cluster")))
+		Expect(list.rights()).To(ConsistOf(slices.Concat(want, inRelease, tenants)))
+		Expect(list.names()).NotTo(ContainElement(HavePrefix("ClusterRoleBinding")))
+		Expect(render("kubernetes: {namespaces: [team-a], aggregateRoles: false}").names()).NotTo(ContainElement(HavePrefix("Cluster")))
+	})
+
+	It("are asked for: the chart reads all namespaces only if it is told to", func() {
+		Expect(refusal("kubernetes: {}")).To(ContainSubstring("kubernetes.namespaces: name the namespaces whose objects and Secrets the gateway may read, such as {shop,payments}; " +
+			"or let it read those of all, with kubernetes.allNamespaces=true"))
+		Expect(refusal("kubernetes: {namespaces: [team-a], allNamespaces: true}")).To(ContainSubstring(
+			"kubernetes.namespaces: either name the namespaces that the gateway reads, or set kubernetes.allNamespaces"))
+	})
+
+	It("are added to the cluster's roles for the objects of a namespace's owner, and for no GlobalConfig", func() {
+		list := render("")
+		view, edit := "rbac|authorization|k8s|io/aggregate-to-view", "rbac|authorization|k8s|io/aggregate-to-"
+		Expect(list.get("ClusterRole/gw-gatehouse-view").at("metadata.labels." + view)).To(Equal("true"))
+		Expect(list.get("ClusterRole/gw-gatehouse-edit").at("metadata.labels." + view)).To(BeNil())
+		for _, role := range []string{"edit", "admin"} {
+			Expect(list.get("ClusterRole/gw-gatehouse-edit").at("metadata.labels." + edit + role)).To(Equal("true"))
+			Expect(list.get("ClusterRole/gw-gatehouse-view").at("metadata.labels." + edit + role)).To(Equal("true"))
+		}
+		Expect(list.rights()).NotTo(ContainElement(MatchRegexp("(create|update|delete).* globalconfigs")))
 	})
 
 	It("are empty for the Kubernetes API in mode rest, except for the Secrets of the chart", func() {

@@ -47,9 +47,13 @@ func helm(args ...string) (stdout, stderr string, err error) {
 	return out.String(), errOut.String(), err
 }
 
-// values writes a file of values and returns the argument that names it.
+// values writes a file of values and returns the argument that names it. The gateway reads all namespaces unless
+// the values say what it reads.
 func values(text string) string {
 	GinkgoHelper()
+	if !strings.Contains(text, "kubernetes:") {
+		text += "\nkubernetes: {allNamespaces: true}"
+	}
 	path := filepath.Join(GinkgoT().TempDir(), "values.yaml")
 	Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
 	return "--values=" + path

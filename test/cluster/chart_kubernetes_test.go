@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,7 +15,10 @@ var _ = Describe("The chart in mode kubernetes", Ordered, func() {
 	var r release
 
 	BeforeAll(func() {
-		r = release{namespace: namespace("privileged"), values: ours}
+		// As users that no image knows, such as those of OpenShift.
+		user := "runAsUser: 1000660000"
+		r = release{namespace: namespace("privileged"), values: strings.Replace(ours, "envoy: {", "envoy: {"+user+", ", 1) +
+			"controlPlane: {" + user + "}\nratelimit: {" + user + "}\nkubernetes: {allNamespaces: true}\n"}
 		echo(r.namespace, 2)
 		DeferCleanup(func() {
 			_, _ = run("", "helm", "uninstall", "gatehouse", "--namespace", r.namespace, "--ignore-not-found", "--wait")

@@ -28,6 +28,9 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/part-of: gatehouse
 {{ include "gatehouse.selector" . }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* An image. (dict "root" $ "image" .Values.images.envoy) */}}
@@ -116,7 +119,7 @@ app.kubernetes.io/part-of: gatehouse
 {{- if and .Values.ratelimit.enabled .Values.redis.enabled }}true{{ end }}
 {{- end }}
 
-{{/* The fields of every pod. (dict "root" $ "part" ... "v" values "user" 10001) */}}
+{{/* The fields of every pod. (dict "root" $ "part" ... "v" values "user" 10001); user 0 is the one that the platform chooses. */}}
 {{- define "gatehouse.pod" -}}
 {{- with .root.Values.images.pullSecrets }}
 imagePullSecrets:
@@ -126,10 +129,12 @@ imagePullSecrets:
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
-  runAsUser: {{ .user }}
-  runAsGroup: {{ .user }}
-  fsGroup: {{ .user }}
+  {{- with .user }}
+  runAsUser: {{ int . }}
+  runAsGroup: {{ int . }}
+  fsGroup: {{ int . }}
   fsGroupChangePolicy: OnRootMismatch
+  {{- end }}
   seccompProfile:
     type: RuntimeDefault
 {{- with .v.nodeSelector }}
@@ -143,6 +148,27 @@ tolerations:
 {{- with .v.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
+{{- with .v.initContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The IP families of a Service. */}}
+{{- define "gatehouse.ipFamilies" -}}
+{{- with .Values.ipFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
+{{- end }}
+{{- with .Values.ipFamilies }}
+ipFamilies:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The service account of a proxy's Envoys. (dict "root" $ "v" the proxy) */}}
+{{- define "gatehouse.envoyAccount" -}}
+{{- $account := .v.serviceAccount }}
+{{- default (ternary (printf "%s-envoy-%s" (include "gatehouse.fullname" .root) .v.name) "default" $account.create) $account.name }}
 {{- end }}
 
 {{/* How replicas of a part are spread. */}}
@@ -190,7 +216,12 @@ labels:
   {{- with .labels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-{{- with .annotations }}
+{{- include "gatehouse.annotations" (dict "root" .root "annotations" .annotations) }}
+{{- end }}
+
+{{/* The annotations of an object, if there are any. (dict "root" $ "annotations" dict) */}}
+{{- define "gatehouse.annotations" -}}
+{{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -200,13 +231,10 @@ annotations:
 {{- define "gatehouse.podMetadata" -}}
 labels:
   {{- include "gatehouse.selector" . | nindent 2 }}
-  {{- with .v.podLabels }}
+  {{- with merge (dict) (default (dict) .v.podLabels) .root.Values.commonLabels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-{{- with .v.podAnnotations }}
-annotations:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+{{- include "gatehouse.annotations" (dict "root" .root "annotations" .v.podAnnotations) }}
 {{- end }}
 
 {{/* A PodDisruptionBudget. (dict "root" $ "part" ... "name" ... "max" 1) */}}
