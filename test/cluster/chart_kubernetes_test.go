@@ -17,7 +17,7 @@ var _ = Describe("The chart in mode kubernetes", Ordered, func() {
 	BeforeAll(func() {
 		// As users that no image knows, such as those of OpenShift.
 		user := "runAsUser: 1000660000"
-		r = release{namespace: namespace("privileged"), values: strings.Replace(ours, "envoy: {", "envoy: {"+user+", ", 1) +
+		r = release{namespace: namespace("privileged"), values: strings.Replace(ours, "\nenvoy: {", "\nenvoy: {"+user+", ", 1) +
 			"controlPlane: {" + user + "}\nratelimit: {" + user + "}\nkubernetes: {allNamespaces: true}\n"}
 		echo(r.namespace, 2)
 		DeferCleanup(func() {
