@@ -166,9 +166,13 @@ func (p *controlPlane) newServer(
 // compileSettings are the settings of the process that shape every proxy.
 func (p *controlPlane) compileSettings(cfg config.Config, limits *limiter) (compile.Settings, error) {
 	authorities, err := readAuthorities(cfg.UpstreamCAFile, os.Getenv, authorityFiles())
+	if err != nil {
+		return compile.Settings{}, err
+	}
+	foreign, err := p.foreignRules(cfg)
 	return compile.Settings{
 		AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
-		Upstreams: upstreamLists(cfg), Open: p.store.Unseal, Authorities: authorities, Lua: cfg.AllowLua,
+		Upstreams: upstreamLists(cfg), Foreign: foreign, Open: p.store.Unseal, Authorities: authorities, Lua: cfg.AllowLua,
 	}, err
 }
 

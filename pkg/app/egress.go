@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -75,6 +76,34 @@ func (p *controlPlane) listenPlaces() []egress.Place {
 		list = append(list, egress.Place{What: "Gatehouse's own debug server", Addr: addrPort(p.debug.listener.Addr().String())})
 	}
 	return list
+}
+
+// foreignRules are the rules for addresses that the tenants of a cluster write; nil without a cluster.
+func (p *controlPlane) foreignRules(cfg config.Config) (*egress.Foreign, error) {
+	if cfg.Mode != config.ModeKubernetes {
+		return nil, nil
+	}
+	machine, err := thisMachine(cfg)
+	if err != nil {
+		return nil, err
+	}
+	places := func() []egress.Place {
+		list := p.listenPlaces()
+		for _, proxy := range p.kube.Proxies() {
+			list = append(list, precheck.Listeners(proxy)...)
+		}
+		return list
+	}
+	return &egress.Foreign{Allow: cfg.UpstreamAllow, Machine: machine, Places: places, ClusterDomain: clusterDomain()}, nil
+}
+
+// clusterDomain returns the domain of the cluster that this Pod is in; the default elsewhere.
+func clusterDomain() string {
+	text, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil {
+		return egress.DefaultClusterDomain // there is no resolver, as in an empty image
+	}
+	return cmp.Or(egress.ClusterDomainOf(string(text)), egress.DefaultClusterDomain)
 }
 
 // addrPort reads the address of a listener, which is never a name.

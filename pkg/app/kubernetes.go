@@ -67,7 +67,8 @@ func (p *controlPlane) openKubernetes(ctx context.Context, cfg config.Config, so
 		return err
 	}
 	p.kube, err = kube.New(ctx, kube.Options{
-		Config: where, Namespaces: cfg.Kubernetes.Namespaces, HostNames: cfg.Kubernetes.HostNames, Proxies: cfg.Kubernetes.Proxies, ProxySettings: cfg.Kubernetes.ProxySettings,
+		Config: where, Namespaces: cfg.Kubernetes.Namespaces, HostNames: cfg.Kubernetes.HostNames, Proxies: cfg.Kubernetes.Proxies,
+		ProxySettings: cfg.Kubernetes.ProxySettings, ClusterDomain: clusterDomain(),
 		Store: p.store, Source: source, Status: registry, Log: p.log,
 	})
 	return err

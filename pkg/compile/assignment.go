@@ -18,9 +18,14 @@ func AssignmentName(upstream string) string { return clusterName([]string{upstre
 // endpoint receives requests; nil means that at least one does.
 func Assignment(upstream string, endpoints *model.Endpoints, s Settings) (*ir.Assignment, *model.Condition) {
 	a := &ir.Assignment{Name: AssignmentName(upstream), Upstream: upstream}
-	draining := 0
+	draining, why := 0, ""
 	for _, e := range endpoints.All() {
 		if s.Upstreams.Refusal(e.Address) != "" {
+			why = byLists + " its endpoints"
+			continue
+		}
+		if refusal := s.Foreign.Endpoint(e.Address, e.Port); refusal != "" {
+			why = "the address of an endpoint " + refusal
 			continue
 		}
 		if e.Draining {
@@ -39,7 +44,7 @@ func Assignment(upstream string, endpoints *model.Endpoints, s Settings) (*ir.As
 	}
 	c := &model.Condition{Key: model.UpstreamKey(upstream), Code: model.NoEndpoints, Message: "no endpoint is ready: requests are answered with 503 until one is"}
 	if n := len(endpoints.All()); n > 0 {
-		c.Message = fmt.Sprintf("--upstream-allow or --upstream-deny rules out its endpoints (%d): requests are answered with 503", n)
+		c.Message = fmt.Sprintf("%s (%d): requests are answered with 503", why, n)
 	}
 	return a, c
 }

@@ -20,6 +20,8 @@ type Settings struct {
 	Open Opener
 	// Upstreams sets which addresses upstreams may have.
 	Upstreams egress.Lists
+	// Foreign has the rules for addresses that tenants write; nil means that there are none.
+	Foreign *egress.Foreign
 	// Authorities are the certificate authorities of the system in PEM, for upstreams that name none; empty
 	// means that there are none.
 	Authorities string

@@ -238,8 +238,8 @@ func providerCluster(out *ir.Login, l *model.Login, at Place) (*ir.Cluster, erro
 	} else if u, _ = at.Named[model.UpstreamKey(l.Upstream)].(*model.Upstream); u == nil {
 		return nil, fmt.Errorf("upstream %s does not exist", l.Upstream)
 	}
-	if isRuledOut(u, at.Settings) {
-		return nil, errors.New("--upstream-allow or --upstream-deny rules out the address of the identity provider")
+	if why := ruledOut(u, at.Settings); why != "" {
+		return nil, fmt.Errorf("the identity provider has an address that %s", why)
 	}
 	if (endpoint.Scheme == "https") != u.SpeaksTLS() {
 		return nil, fmt.Errorf("the token endpoint is %s, and upstream %s has the protocol %s", endpoint.Scheme, u.Name, u.Protocol)

@@ -167,12 +167,17 @@ var _ = Describe("A login", func() {
 		Entry("nothing verifies the provider's certificate", func(c *loginCase) { c.settings.Authorities = "" },
 			"the identity provider has upstream idp, whose certificate cannot be verified, because no certificate authorities were found on the system (--upstream-ca-file)"),
 		Entry("the provider's address is ruled out", func(c *loginCase) { c.settings.Upstreams = denying("192.0.2.0/24") },
-			"--upstream-allow or --upstream-deny rules out the address of the identity provider"),
+			"the identity provider has an address that --upstream-allow or --upstream-deny rules out"),
 		Entry("the provider's own address is ruled out", func(c *loginCase) {
 			c.both(`"upstream":"idp",`, "")
 			c.provider.Source.Upstream, c.provider.Source.UpstreamFor, c.provider.TokenEndpoint = "", "", "https://192.0.2.7/token"
 			c.settings.Upstreams = denying("192.0.2.0/24")
-		}, "--upstream-allow or --upstream-deny rules out the address of the identity provider"),
+		}, "the identity provider has an address that --upstream-allow or --upstream-deny rules out"),
+		Entry("the provider is the machine of a tenant's gateway", func(c *loginCase) {
+			c.both(`"upstream":"idp",`, "")
+			c.provider.Source.Upstream, c.provider.Source.UpstreamFor, c.provider.TokenEndpoint = "", "", "https://localhost:9901/token"
+			c.settings.Foreign = &egress.Foreign{}
+		}, "the identity provider has an address that is a loopback address"),
 		Entry("the service is for every host, and users would be sent back to any of them", func(c *loginCase) { c.domain = "*" },
 			`the service is for every host ("*"): set a host in redirect_uri, or anybody could send users elsewhere after a login`),
 	)

@@ -35,8 +35,8 @@ func namedCluster(name string, named map[model.Key]model.Object, s Settings) (*i
 	if u == nil {
 		return nil, fmt.Errorf("upstream %s does not exist", name)
 	}
-	if isRuledOut(u, s) {
-		return nil, fmt.Errorf("--upstream-allow or --upstream-deny rules out the address of upstream %s", name)
+	if why := ruledOut(u, s); why != "" {
+		return nil, fmt.Errorf("upstream %s has an address that %s", name, why)
 	}
 	with := Credentials{Secrets: secretsAmong(named), Open: s.Open, System: s.Authorities}
 	if what := unusableTLS([]*model.Upstream{u}, with); what != "" {

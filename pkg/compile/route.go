@@ -77,8 +77,8 @@ func clustersOf(t *model.RouteTree, s Settings) (clusters []ir.WeightedCluster, 
 	}
 	for _, u := range t.Upstreams {
 		// This reason is for operators. Clients do not see the address.
-		if isRuledOut(u, s) {
-			return nil, model.Quarantined, "has upstream " + u.Name + ", whose address --upstream-allow or --upstream-deny rules out,"
+		if why := ruledOut(u, s); why != "" {
+			return nil, model.Quarantined, "has upstream " + u.Name + ", whose address " + why + ","
 		}
 	}
 	clusters = Clusters(t.Upstreams, with)
@@ -91,10 +91,18 @@ func clustersOf(t *model.RouteTree, s Settings) (clusters []ir.WeightedCluster, 
 	return nil, model.NoUpstream, "has no upstream"
 }
 
-// isRuledOut reports whether the settings rule out the address of an upstream. Addresses of a discovered
-// upstream are checked one by one, see Assignment.
-func isRuledOut(u *model.Upstream, s Settings) bool {
-	return !u.IsDiscovered() && s.Upstreams.Refusal(u.IP) != ""
+const byLists = "--upstream-allow or --upstream-deny rules out"
+
+// ruledOut says why the settings rule out the address of an upstream; "" if they do not. The text follows the
+// address in a sentence. Addresses of a discovered upstream are checked one by one, see Assignment.
+func ruledOut(u *model.Upstream, s Settings) string {
+	switch {
+	case u.IsDiscovered():
+		return ""
+	case s.Upstreams.Refusal(u.IP) != "":
+		return byLists
+	}
+	return s.Foreign.Name(u.IP, u.Port)
 }
 
 // Unavailable returns a fixed 503 without filters in place of a route that cannot work, and the condition

@@ -123,5 +123,73 @@ var _ = DescribeTable("A special address cannot be an external service's",
 	Entry(nil, "255.255.255.255", "a multicast or reserved address"), Entry(nil, "240.0.0.1", "a multicast or reserved address"),
 	Entry("Amazon's", "fd00:ec2::254", "the address of a cloud's metadata service"), Entry("Alibaba's", "100.100.100.200", "the address of a cloud's metadata service"),
 	Entry("Azure's", "168.63.129.16", "the address of a cloud's metadata service"),
+	Entry("Google's", "fd20:ce::254", "the address of a cloud's metadata service"), Entry("Scaleway's", "fd00:42::42", "the address of a cloud's metadata service"),
+	Entry("Oracle's", "192.0.0.192", "the address of a cloud's metadata service"), Entry("Oracle's over IPv6", "fd00:c1::a9fe:a9fe", "the address of a cloud's metadata service"),
+	Entry("Amazon's for Pods", "fd00:ec2::23", "the address of a cloud's metadata service"), Entry("translated", "64:ff9b::a83f:8110", "the address of a cloud's metadata service"),
+	Entry("a site's NAT64", "64:ff9b:1::7f00:1", "an address that a gateway translates into another"),
+	Entry("Teredo", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "an address that a gateway translates into another"),
+	Entry("SIIT", "::ffff:0:127.0.0.1", "a loopback address"), Entry("site-local", "fec0::1", "a link-local address"),
+	Entry("of IETF protocols", "192.0.0.8", "a multicast or reserved address"),
+	Entry(nil, "2001:4860:4860::8888", ""), Entry(nil, "fd00:42::43", ""), Entry(nil, "100.64.0.1", ""),
 	Entry(nil, "10.0.0.1", ""), Entry(nil, "192.168.1.1", ""), Entry(nil, "8.8.8.8", ""), Entry(nil, "2001:db8::1", ""), Entry(nil, "fd00::1", ""),
 )
+
+var _ = Describe("The addresses that tenants write", func() {
+	f := &egress.Foreign{
+		Allow:   entries("127.0.0.9", "db.internal.svc"),
+		Machine: egress.Machine{Addrs: []netip.Addr{netip.MustParseAddr("192.0.2.7")}},
+		Places: func() []egress.Place {
+			return []egress.Place{{What: "the API", Addr: netip.MustParseAddrPort("0.0.0.0:1323")}}
+		},
+	}
+	const (
+		isAddress = "is an IP address, which may belong to another namespace: use a host name, or a Service with an EndpointSlice"
+		isCluster = "is a name in the cluster: use the Service itself"
+	)
+	DescribeTable("are names outside the cluster",
+		func(address, refusal string) { Expect(f.Name(address, 80)).To(Equal(refusal)) },
+		Entry(nil, "api.example.com", ""), Entry(nil, "api.example.com.", ""), Entry(nil, "svc.example.com", ""), Entry(nil, "web.shop.svc.example.com", ""),
+		Entry(nil, "localhost", "is a loopback address"), Entry(nil, "x.LOCALHOST.", "is a loopback address"), Entry(nil, "127.1", "is a loopback address"),
+		Entry(nil, "2130706433", "is a loopback address"), Entry(nil, "169.254.169.254", "is a link-local address"), Entry(nil, "0xa9fea9fe", "is a link-local address"),
+		Entry(nil, "10.0.0.1", isAddress), Entry(nil, "0x0a000001", isAddress), Entry(nil, "web", "is not a complete host name"), Entry(nil, "web.", "is not a complete host name"),
+		Entry(nil, "web.shop.svc", isCluster), Entry(nil, "web.shop.svc.cluster.local", isCluster), Entry(nil, "WEB.shop.svc.Cluster.Local.", isCluster),
+		Entry(nil, "pod.web.shop.svc.cluster.local", isCluster), Entry(nil, "169-254-169-254.shop.pod.cluster.local", isCluster), Entry(nil, "10-0-0-1.shop.pod", isCluster),
+		Entry(nil, "node.cluster.local", isCluster),
+		Entry(nil, "metadata.google.internal", "is the name of a cloud's metadata service"), Entry(nil, "instance-data.ec2.internal.", "is the name of a cloud's metadata service"),
+		Entry("allowed address", "127.0.0.9", ""), Entry("allowed name", "db.internal.svc", ""),
+	)
+	DescribeTable("are endpoints of others",
+		func(address string, port int, refusal string) { Expect(f.Endpoint(address, port)).To(Equal(refusal)) },
+		Entry(nil, "10.0.0.1", 1323, ""), Entry(nil, "192.0.2.7", 80, ""), Entry(nil, "192.0.2.7", 1323, "is that of the API"),
+		Entry(nil, "::ffff:192.0.2.7", 1323, "is that of the API"), Entry(nil, "100.100.100.200", 80, "is the address of a cloud's metadata service"),
+		Entry(nil, "64:ff9b::7f00:1", 80, "is a loopback address"), Entry("allowed", "127.0.0.9", 1323, ""),
+	)
+	It("are not judged without rules", func() {
+		var none *egress.Foreign
+		Expect(none.Name("localhost", 80)).To(BeEmpty())
+		Expect(none.Endpoint("127.0.0.1", 80)).To(BeEmpty())
+	})
+	It("are in the domain of the cluster", func() {
+		own := &egress.Foreign{ClusterDomain: "corp.example"}
+		Expect(own.Name("web.shop.svc.corp.example", 80)).To(Equal(isCluster))
+		Expect(own.Name("web.shop.svc.cluster.local", 80)).To(Equal(isCluster))
+		Expect(own.Name("web.example", 80)).To(BeEmpty())
+	})
+	DescribeTable("may be those of a Service",
+		func(address, domain, want string) {
+			namespace, name, ok := egress.ServiceOf(address, domain)
+			Expect(ok).To(Equal(want != ""))
+			if ok {
+				Expect(namespace + "/" + name).To(Equal(want))
+			}
+		},
+		Entry(nil, "web.shop.svc.cluster.local", "", "shop/web"), Entry(nil, "web.shop.svc", "", "shop/web"), Entry(nil, "Web.shop.SVC.", "", "shop/web"),
+		Entry(nil, "web.shop.svc.corp.example", "corp.example", "shop/web"), Entry(nil, "web.shop.svc.corp.example", "", ""),
+		Entry(nil, "pod.web.shop.svc", "", ""), Entry(nil, "web.shop", "", ""), Entry(nil, "svc", "", ""), Entry(nil, "web.svc", "", ""), Entry(nil, "web.shop.pod.cluster.local", "", ""),
+	)
+	DescribeTable("are in a domain that Pods know",
+		func(text, domain string) { Expect(egress.ClusterDomainOf(text)).To(Equal(domain)) },
+		Entry(nil, "nameserver 10.96.0.10\nsearch shop.svc.corp.example svc.corp.example corp.example\noptions ndots:5\n", "corp.example"),
+		Entry(nil, "search example.com\n", ""), Entry(nil, "", ""), Entry(nil, "search\n", ""),
+	)
+})

@@ -1,6 +1,9 @@
 package egress
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Contains reports whether a list has an address. A DNS name matches only by name.
 func Contains(list []Entry, address string) bool {
@@ -17,30 +20,55 @@ func Special(addr netip.Addr) string {
 			return what
 		}
 	}
-	switch {
-	case addr.IsLoopback():
-		return "a loopback address"
-	case addr.IsUnspecified() || netip.PrefixFrom(netip.IPv4Unspecified(), 8).Contains(addr):
-		return "an unspecified address"
-	case addr.IsLinkLocalUnicast():
-		return "a link-local address"
-	case addr.IsMulticast() || netip.PrefixFrom(netip.AddrFrom4([4]byte{240}), 4).Contains(addr):
-		return "a multicast or reserved address"
-	}
-	for _, a := range metadataServices() {
-		if addr == a {
-			return "the address of a cloud's metadata service"
+	for _, r := range reserved() {
+		if r.network.Contains(addr) {
+			return r.what
 		}
 	}
 	return ""
 }
 
-// metadataServices are those that are not link-local: of Amazon over IPv6, of Alibaba and
-// of Azure.
-func metadataServices() [3]netip.Addr {
-	return [3]netip.Addr{
-		netip.MustParseAddr("fd00:ec2::254"), netip.AddrFrom4([4]byte{100, 100, 100, 200}), netip.AddrFrom4([4]byte{168, 63, 129, 16}),
+// reservedNetwork is a network whose addresses are special.
+type reservedNetwork struct {
+	network netip.Prefix
+	what    string
+}
+
+const (
+	loopback    = "a loopback address"
+	unspecified = "an unspecified address"
+	linkLocal   = "a link-local address"
+	many        = "a multicast or reserved address"
+	translates  = "an address that a gateway translates into another"
+	metadata    = "the address of a cloud's metadata service"
+)
+
+// reserved lists the networks of the IANA registries of special-purpose addresses that no service of others can be in,
+// and what clouds serve at addresses of their own. Private networks (10.0.0.0/8, fc00::/7) and those of carriers
+// (100.64.0.0/10), which clusters use for Pods, are not among them.
+func reserved() []reservedNetwork {
+	list := func(what string, networks ...string) (of []reservedNetwork) {
+		for _, n := range networks {
+			of = append(of, reservedNetwork{netip.MustParsePrefix(n), what})
+		}
+		return of
 	}
+	return slices.Concat(
+		list(loopback, "127.0.0.0/8", "::1/128"),
+		list(unspecified, "0.0.0.0/8", "::/128"),
+		list(linkLocal, "169.254.0.0/16", "fe80::/10", "fec0::/10"), // the last is site-local (RFC 3879)
+		list(metadata,
+			"fd00:ec2::/32",      // Amazon over IPv6
+			"fd20:ce::254/128",   // Google over IPv6
+			"fd00:42::42/128",    // Scaleway over IPv6
+			"fd00:c1::/32",       // Oracle over IPv6
+			"192.0.0.192/32",     // Oracle
+			"100.100.100.200/32", // Alibaba
+			"168.63.129.16/32",   // Azure
+		),
+		list(many, "192.0.0.0/24", "224.0.0.0/4", "240.0.0.0/4", "ff00::/8"),
+		list(translates, "64:ff9b:1::/48", "2001::/32"), // NAT64 of a site (RFC 8215), Teredo (RFC 4380)
+	)
 }
 
 // translated returns the IPv4 address in an IPv6 address that a gateway translates: NAT64
@@ -53,6 +81,7 @@ func translated(addr netip.Addr) (netip.Addr, bool) {
 	at := 12
 	switch {
 	case netip.MustParsePrefix("64:ff9b::/96").Contains(addr):
+	case netip.MustParsePrefix("::ffff:0:0:0/96").Contains(addr): // SIIT (RFC 2765)
 	case netip.MustParsePrefix("::/96").Contains(addr) && !addr.IsLoopback() && !addr.IsUnspecified():
 	case netip.MustParsePrefix("2002::/16").Contains(addr):
 		at = 2

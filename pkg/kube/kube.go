@@ -20,7 +20,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Options of a Watch. All except Namespaces, HostNames and ProxySettings are required.
+// Options of a Watch. All except Namespaces, HostNames, ProxySettings and ClusterDomain are required.
 type Options struct {
 	// Config says how to reach the API server, and with which identity.
 	Config *rest.Config
@@ -31,6 +31,8 @@ type Options struct {
 	// Proxies are the names of the installation's proxies, ProxySettings is the file with their other fields.
 	Proxies       []string
 	ProxySettings string
+	// ClusterDomain is the domain of the cluster's DNS names; empty means the default.
+	ClusterDomain string
 	// Store is the mirror: it is empty, and only the Watch writes to it.
 	Store store.Store
 	// Source is the mirror, with the work that each change requires before it is built.
@@ -60,6 +62,8 @@ type Watch struct {
 	// objects are the results for GatewayHosts, RouteFilters and GlobalConfigs.
 	objects   map[translate.Ref]*translate.Object
 	listeners []func([]translate.Ref)
+	// served are the proxies of the installation.
+	served []*model.Proxy
 	// waiting is why there is no complete configuration yet.
 	waiting string
 }
@@ -76,6 +80,7 @@ func New(ctx context.Context, opts Options) (*Watch, error) {
 		return nil, err
 	}
 	w.world = translate.New(w.proxies.list, opts.HostNames)
+	w.world.ClusterDomain, w.served = opts.ClusterDomain, w.proxies.list
 	if w.follower, err = newFollower(ctx, opts.Config, opts.Namespaces, opts.Log); err != nil {
 		return nil, err
 	}
@@ -122,6 +127,19 @@ func (w *Watch) Seen(revision int64) map[string]int64 { return w.positions.at(re
 
 // HasRead reports whether all objects of a kind were read once.
 func (w *Watch) HasRead(kind string) bool { return w.follower.isSynced(kind) }
+
+// Proxies returns the proxies of the installation. They must not be changed.
+func (w *Watch) Proxies() []*model.Proxy {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.served
+}
+
+func (w *Watch) setProxies(list []*model.Proxy) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.served = list
+}
 
 // Waiting says why there is no complete configuration yet; empty means that there is.
 func (w *Watch) Waiting() string {
@@ -183,6 +201,7 @@ func (w *Watch) step(ctx context.Context) {
 		w.opts.Log.Warn("the proxies stay as they were", "file", w.opts.ProxySettings, "err", err)
 	} else if changed {
 		w.world.SetProxies(w.proxies.list)
+		w.setProxies(w.proxies.list)
 	}
 	b := w.follower.queue.take()
 	reread := w.take(b)

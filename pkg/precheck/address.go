@@ -65,15 +65,15 @@ func (c checker) place(u *model.Upstream) (*egress.Place, error) {
 		}
 		c.own.read, c.own.list = true, append(c.own.list, c.rules.Places...)
 		for _, p := range proxies {
-			c.own.list = append(c.own.list, listeners(p)...)
+			c.own.list = append(c.own.list, Listeners(p)...)
 		}
 	}
 	return c.rules.Machine.Find(c.own.list, u.IP, u.Port), nil
 }
 
-// listeners returns where the Envoys of a proxy listen. They may run on another machine,
+// Listeners returns where the Envoys of a proxy listen. They may run on another machine,
 // but then an upstream with a loopback address is on that machine too.
-func listeners(p *model.Proxy) []egress.Place {
+func Listeners(p *model.Proxy) []egress.Place {
 	addr, err := netip.ParseAddr(p.ListenIP)
 	if err != nil {
 		return nil
@@ -131,13 +131,13 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 // warnUpstreams warns of upstreams with an address where a proxy now starts to listen.
 func (c checker) warnUpstreams(p *model.Proxy, before model.Object) ([]string, error) {
 	was, _ := before.(*model.Proxy)
-	if len(c.rules.Places) == 0 || was != nil && slices.Equal(listeners(was), listeners(p)) {
+	if len(c.rules.Places) == 0 || was != nil && slices.Equal(Listeners(was), Listeners(p)) {
 		return nil, nil
 	}
 	upstreams, err := store.List[*model.Upstream](c.reader, store.Query{Kind: model.KindUpstream, Limit: mostUpstreams})
 	var list []string
 	for _, u := range upstreams {
-		if place := c.rules.Machine.Find(listeners(p), u.IP, u.Port); place != nil {
+		if place := c.rules.Machine.Find(Listeners(p), u.IP, u.Port); place != nil {
 			list = append(list, u.Key().Path()+" "+placeText(u, place)+circle)
 		}
 	}

@@ -274,7 +274,7 @@ spec:
 apiVersion: v1
 kind: Service
 metadata: {name: login}
-spec: {type: ExternalName, externalName: localhost, ports: [{port: 443}]}
+spec: {type: ExternalName, externalName: login.example.com, ports: [{port: 443}]}
 ---
 apiVersion: gateway.gatehouse.dev/v1
 kind: GlobalConfig

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -56,11 +57,22 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 		s.problem(w.portAt, RefNotFound, "%s %s", w.ref, fault)
 		return "", missing
 	}
+	if ref, ok := s.aliasOf(svc); ok {
+		if svc = s.target(w, ref); svc == nil {
+			return "", missing
+		}
+		w.ref = ref
+		if port, number, fault = portOf(svc, intstr.FromInt(number)); fault != "" {
+			s.problem(w.portAt, RefNotFound, "%s %s", w.ref, fault)
+			return "", missing
+		}
+	}
 	u := model.NewUpstream()
 	u.IP, u.Port, u.Protocol = w.ref.Name+"."+w.ref.Namespace+".svc", number, protocolOf(port.AppProtocol)
 	var from *backend
 	if svc.Spec.Type == corev1.ServiceTypeExternalName {
-		u.IP = svc.Spec.ExternalName
+		// With the final dot, the search domains of Envoy's resolver, such as those of its Pod, do not apply.
+		u.IP = strings.TrimSuffix(svc.Spec.ExternalName, ".") + "."
 	} else {
 		from = &backend{service: w.ref, port: port.Name, number: cmp.Or(port.TargetPort.IntValue(), number)}
 	}
@@ -85,6 +97,26 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 	made.backend = from
 	s.made[u.Key()] = made
 	return u.Name, granted
+}
+
+// aliasOf returns the Service that an ExternalName Service names by its DNS name in the cluster.
+func (s *scope) aliasOf(svc *corev1.Service) (ref Ref, ok bool) {
+	if svc.Spec.Type != corev1.ServiceTypeExternalName {
+		return ref, false
+	}
+	namespace, name, ok := egress.ServiceOf(svc.Spec.ExternalName, s.world.ClusterDomain)
+	return Ref{KindService, namespace, name}, ok
+}
+
+// target returns the Service that an alias names; nil, with a problem, if the object must not name it. A chain of
+// aliases could lead through namespaces that the first one may not name.
+func (s *scope) target(w wish, ref Ref) *corev1.Service {
+	svc := s.service(w.at, ref)
+	if svc != nil && svc.Spec.Type == corev1.ServiceTypeExternalName {
+		s.problem(w.at, Invalid, "%s names %s, which is an ExternalName Service too: name what that one names", w.ref, ref)
+		return nil
+	}
+	return svc
 }
 
 // nameCertificate sets the name that the certificate of an upstream must contain, if its settings do

@@ -137,7 +137,7 @@ var _ = Describe("The endpoints of an upstream", func() {
 		c.apply(serviceOf("{type: ExternalName, externalName: backend.example, ports: [{port: 80}]}"))
 		step := c.step()
 		Expect(shown(step)).To(Equal([]string{"+ /upstream/shop.web.80"}))
-		Expect(find[*model.Upstream](step, model.UpstreamKey("shop.web.80")).IP).To(Equal("backend.example"))
+		Expect(find[*model.Upstream](step, model.UpstreamKey("shop.web.80")).IP).To(Equal("backend.example."), "which no search domain extends")
 		Expect(step.Endpoints).To(HaveKeyWithValue(model.UpstreamKey("shop.web.80"), BeNil()))
 		c.apply(webService)
 		step = c.step()
@@ -165,7 +165,7 @@ var _ = DescribeTable("A Service that a route cannot use", func(service, backend
 	Entry("is in another namespace", "", "{name: web, namespace: team-b, port: 80}",
 		"spec.routes[1].services[0].name RefNotPermitted: Service team-b/web may not be named from namespace shop: a ReferenceGrant in namespace team-b must allow it (from kind GatewayHost of namespace shop, to kind Service)"),
 	Entry("has a name that is not a valid host", serviceOf("{type: ExternalName, externalName: -a-, ports: [{port: 80}]}"), "{name: web, port: 80}",
-		`spec.routes[1].services[0].name Invalid: "-a-" is not an IPv4 address, an IPv6 address or a DNS name`),
+		`spec.routes[1].services[0].name Invalid: "-a-." is not an IPv4 address, an IPv6 address or a DNS name`),
 	Entry("needs verification without TLS", webService, "{name: web, port: 80, tls: {subjectName: web.example}}",
 		"spec.routes[1].services[0].tls.subjectName Invalid: needs TLS: protocol tls or h2"),
 	Entry("has an authority that does not exist", webService, "{name: web, port: 80, protocol: tls, tls: {caSecret: {name: ca}}}",
@@ -174,6 +174,57 @@ var _ = DescribeTable("A Service that a route cannot use", func(service, backend
 		"spec.routes[1].services[0].tls.clientSecret RefNotPermitted: Secret team-b/pair may not be named from namespace shop: a ReferenceGrant in namespace team-b must allow it (from kind GatewayHost of namespace shop, to kind Secret)"),
 	Entry("has an invalid weight", webService, "{name: web, port: 80, weight: 1000001}", "spec.routes[1].services[0].weight Invalid: 1000001 is not between 0 and 1000000"),
 )
+
+var _ = Describe("An ExternalName Service that names a Service of the cluster", func() {
+	const foreign = "apiVersion: v1\nkind: Service\nmetadata: {name: inner, namespace: team-b}\nspec: "
+	alias := func(target string) string {
+		return serviceOf("{type: ExternalName, externalName: " + target + ", ports: [{name: http, port: 80}]}")
+	}
+	const permits = `
+apiVersion: gateway.gatehouse.dev/v1
+kind: ReferenceGrant
+metadata: {name: shop, namespace: team-b}
+spec: {from: [{kind: GatewayHost, namespace: shop}], to: [{kind: Service, name: inner}]}`
+	slice := strings.NewReplacer("namespace: shop", "namespace: team-b", "service-name: web", "service-name: inner").Replace(
+		sliceOf("inner-1", "IPv4", "[{port: 8080}]", "[{addresses: [10.0.0.9]}]"))
+
+	It("leads to its endpoints if a ReferenceGrant permits it", func() {
+		c := newCluster(webHost, alias("inner.team-b.svc.cluster.local"), foreign+"{ports: [{port: 80}]}", slice)
+		step := c.step()
+		Expect(problems(step, "GatewayHost shop/web")).To(Equal([]string{
+			"spec.routes[0].services[0].name RefNotPermitted: Service team-b/inner may not be named from namespace shop: " +
+				"a ReferenceGrant in namespace team-b must allow it (from kind GatewayHost of namespace shop, to kind Service)",
+		}))
+		Expect(upstreamsOf(step)).To(BeEmpty())
+		c.apply(permits)
+		step = c.step()
+		Expect(problems(step, "GatewayHost shop/web")).To(BeEmpty())
+		Expect(step.Endpoints[model.UpstreamKey("team-b.inner.80")].All()).To(HaveExactElements(model.Endpoint{Address: "10.0.0.9", Port: 8080}))
+		c.remove("Service team-b/inner")
+		Expect(problems(c.step(), "GatewayHost shop/web")).To(Equal([]string{"spec.routes[0].services[0].name RefNotFound: Service team-b/inner does not exist"}))
+	})
+
+	DescribeTable("cannot be used", func(target, other, problem string) {
+		c := newCluster(webHost, alias(target), other, permits)
+		if problem != "" {
+			Expect(problems(c.step(), "GatewayHost shop/web")).To(Equal([]string{problem}))
+		}
+	},
+		Entry("if that one is ExternalName too", "inner.team-b.svc", foreign+"{type: ExternalName, externalName: a.example}",
+			"spec.routes[0].services[0].name Invalid: Service shop/web names Service team-b/inner, which is an ExternalName Service too: name what that one names"),
+		Entry("if it is itself", "web.shop.svc.cluster.local.", "apiVersion: v1\nkind: Secret\nmetadata: {name: none}",
+			"spec.routes[0].services[0].name Invalid: Service shop/web names Service shop/web, which is an ExternalName Service too: name what that one names"),
+		Entry("if that one lacks the port", "inner.team-b.svc", foreign+"{ports: [{port: 81}]}",
+			"spec.routes[0].services[0].port RefNotFound: Service team-b/inner has no TCP port 80; it has 81"),
+	)
+
+	It("is recognized in the domain of the cluster", func() {
+		c := newCluster()
+		c.ClusterDomain = "corp.example"
+		c.apply(webHost, alias("inner.team-b.svc.corp.example"))
+		Expect(problems(c.step(), "GatewayHost shop/web")).To(ConsistOf(ContainSubstring("RefNotPermitted: Service team-b/inner")))
+	})
+})
 
 var _ = Describe("A separate upstream", func() {
 	It("is created for the fields of a Service in a route that are settings", func() {

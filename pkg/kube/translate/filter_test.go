@@ -192,7 +192,7 @@ var _ = Describe("A login of a host", func() {
 		Entry("with one port", "idp", "ports: [{port: 8443}]", loginUpstream("idp.shop.svc", 8443, "idp.shop.svc"), ""),
 		Entry("with several ports", "idp.8443", "ports: [{port: 8443}, {name: admin, port: 81}]", loginUpstream("idp.shop.svc", 8443, "idp.shop.svc"), ""),
 		Entry("by the name of its port", "idp.api", "ports: [{name: api, port: 8443}, {name: admin, port: 81}]", loginUpstream("idp.shop.svc", 8443, "idp.shop.svc"), ""),
-		Entry("outside the cluster", "idp", "{type: ExternalName, externalName: login.example.com}", loginUpstream("login.example.com", 443, ""), ""),
+		Entry("outside the cluster", "idp", "{type: ExternalName, externalName: login.example.com}", loginUpstream("login.example.com.", 443, ""), ""),
 		Entry("with several ports, none of which is named", "idp", "ports: [{port: 443}, {name: admin, port: 81}]", nil, "Invalid: Service shop/idp has more than one port: write upstream as SERVICE.PORT"),
 		Entry("that does not exist", "other", "ports: [{port: 443}]", nil, "RefNotFound: Service shop/other does not exist"),
 	)

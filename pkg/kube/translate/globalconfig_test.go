@@ -64,7 +64,7 @@ var _ = Describe("A login of all hosts", func() {
 		upstream := upstreamsOf(step)[0]
 		Expect(upstream.Name).To(HavePrefix("idp.provider.443."))
 		want := model.NewUpstream()
-		want.Name, want.IP, want.Port, want.Protocol, want.ValidationSubjectName = upstream.Name, "login.example.com", 443, "tls", "login.example.com"
+		want.Name, want.IP, want.Port, want.Protocol, want.ValidationSubjectName = upstream.Name, "login.example.com.", 443, "tls", "login.example.com"
 		Expect(upstream).To(Equal(want))
 		Expect(string(find[*model.GlobalConfig](step, model.GlobalConfigKey("idp.oauth")).Config)).To(MatchJSON(`{
 			"openid_connect": {

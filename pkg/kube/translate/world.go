@@ -28,6 +28,9 @@ import (
 //
 // The work is in proportion to what changed and to the objects that name it.
 type World struct {
+	// ClusterDomain is the domain of the cluster's DNS names; empty means the default. Set it before the first object.
+	ClusterDomain string
+
 	proxies  []*model.Proxy
 	hosts    HostNames
 	services map[Ref]*corev1.Service
