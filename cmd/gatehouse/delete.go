@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +15,11 @@ func newDelete() *cobra.Command {
 		Use:   "delete KIND NAME",
 		Short: "Delete an object",
 		Long: `Deletes an object. An object that others use is not deleted: the answer names the
-users; detach it from them first. A service is deleted with its routes.`,
+users; detach it from them first. A service is deleted with its routes. A proxy with
+services or connected Envoys is deleted only with --force: its traffic stops at once.`,
 		Example: `  gatehouse delete upstream blue
-  gatehouse delete route shop/root`,
+  gatehouse delete route shop/root
+  gatehouse delete proxy gw --force --dry-run`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -27,11 +31,23 @@ users; detach it from them first. A service is deleted with its routes.`,
 			if err != nil {
 				return err
 			}
-			return send(cmd, client.Request{Method: http.MethodDelete, Path: path}, func(int) string {
+			query := url.Values{}
+			switch {
+			case isSet(cmd, "force") && kind.Name != "proxy":
+				return fmt.Errorf("--force is for proxies; detach the %s from the objects that use it", kind.Name)
+			case isSet(cmd, "force"):
+				query.Set("force", "true")
+			}
+			if isSet(cmd, "dry-run") {
+				query.Set("dry_run", "true")
+			}
+			return send(cmd, client.Request{Method: http.MethodDelete, Path: path, Query: query}, func(int) string {
 				return kind.Name + " " + args[1] + " is deleted"
 			})
 		},
 	}
+	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
+	cmd.Flags().Bool("force", false, "delete a proxy although services are attached to it or Envoys are connected")
 	return withFormat(withServer(withWait(cmd)), "", formatTable, formatJSON, formatYAML)
 }
 

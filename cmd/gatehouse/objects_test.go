@@ -61,6 +61,7 @@ var _ = Describe("get", func() {
 		Entry(nil, `context "x" does not exist, nor does any other; create it with gatehouse context set x --server URL`, "get", "upstream", "--context", "x"),
 		Entry(nil, `the server "x" is not an address such as http://127.0.0.1:1323`, "get", "upstream", "--server", "x"),
 		Entry(nil, `"x" is not a revision: a whole number, see gatehouse history`, "rollback", "x"),
+		Entry(nil, "--force is for proxies; detach the upstream from the objects that use it", "delete", "upstream", "blue", "--force"),
 		Entry(nil, "name the document: gatehouse apply -f FILE, -f DIRECTORY, or -f - for standard input", "apply"),
 	)
 })
@@ -94,6 +95,7 @@ var _ = Describe("Small writes", func() {
 		Expect(good(args...)).To(MatchJSON(`{"x_core_db_y":{"affected_rows":1},"revision":7}`))
 	},
 		Entry(nil, "DELETE /upstream/blue", 200, "upstream blue is deleted", "delete", "upstream", "blue"),
+		Entry(nil, "DELETE /proxy/gw?force=true", 200, "proxy gw is deleted", "delete", "proxy", "gw", "--force"),
 		Entry(nil, "DELETE /service/shop/route/root", 200, "route shop/root is deleted", "delete", "routes", "shop/root"),
 		Entry(nil, "POST /service/shop/route/root/upstream/blue", 201, "upstream/blue is attached to service/shop/route/root", "attach", "upstream/blue", "service/shop/route/root"),
 		Entry(nil, "POST /proxy/gw/service/shop", 200, "service/shop was attached to proxy/gw already", "attach", "service/shop", "proxy/gw"),
@@ -113,6 +115,8 @@ var _ = Describe("Small writes", func() {
 	It("have a dry run", func() {
 		serving("POST /revision/7/rollback?dry_run=true", reply{200, `{"data":{"dry_run":true,"changes":[{"action":"delete","path":"/proxy/gw","kind":"proxy","fields":[{"field":"name","before":"gw"}]}]}}`, nil})
 		Expect(good("rollback", "7", "--dry-run", "-o", "table")).To(Equal("- /proxy/gw\n    name: \"gw\"\n1 object would change, nothing was changed\n"))
+		serving("DELETE /proxy/gw?dry_run=true&force=true", reply{200, `{"data":{"dry_run":true,"changes":[{"action":"delete","path":"/proxy/gw/service/shop","kind":"proxy_service","fields":[]},{"action":"delete","path":"/proxy/gw","kind":"proxy","fields":[]}]}}`, nil})
+		Expect(good("delete", "proxy", "gw", "--dry-run", "--force", "-o", "table")).To(Equal("- /proxy/gw/service/shop\n- /proxy/gw\n2 objects would change, nothing was changed\n"))
 	})
 })
 

@@ -171,6 +171,20 @@ func (in *Inspector) replicaStatuses(others []replicas.Other, built int64) (list
 	return list
 }
 
+// Connected counts the Envoys of a proxy that are connected to any replica.
+func (in *Inspector) Connected(proxy string) (n int) {
+	s := in.observe(0)
+	for _, e := range s.envoys {
+		if e.Proxy == proxy {
+			n++
+		}
+	}
+	for _, o := range s.others {
+		n += o.More[proxy]
+	}
+	return n
+}
+
 // Elsewhere is what is known of the Envoys of a proxy at another replica.
 type Elsewhere struct {
 	Replica string `json:"replica"`

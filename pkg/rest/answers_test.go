@@ -127,7 +127,7 @@ var _ = Describe("Answers", func() {
 	It("include what is deleted together with the object", func() {
 		a := startAPI()
 		a.given(everything()...)
-		a.delete("/proxy/gw").expectWrite(200, `{"data":{"delete_core_db_proxy":{"affected_rows":1}}}`, "7")
+		a.delete("/proxy/gw?force=true").expectWrite(200, `{"data":{"delete_core_db_proxy":{"affected_rows":1}}}`, "7")
 		a.delete("/service/shop").expectWrite(200, `{"data":{"delete_core_db_service":{"affected_rows":1}}}`, "8")
 		a.get("/upstream/blue/route").expectJSON(200, `{"data":{"core_db_route":[]}}`)
 	})

@@ -170,7 +170,7 @@ var _ = Describe("Filters", func() {
 		Expect(a.delete("/service/shop/route/root").status).To(Equal(200))
 		Expect(a.delete("/filter/limit").status).To(Equal(200))
 		Expect(a.delete("/filter/login").status).To(Equal(409))
-		Expect(a.delete("/proxy/gw").status).To(Equal(200))
+		Expect(a.delete("/proxy/gw?force=true").status).To(Equal(200))
 		Expect(a.delete("/service/shop").status).To(Equal(200))
 		Expect(a.delete("/filter/login").status).To(Equal(200))
 	})

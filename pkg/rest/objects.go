@@ -274,35 +274,6 @@ func checkFields(sent []form.Value, only []string) error {
 	return invalidFields(errs.List)
 }
 
-// deleteObject deletes the object, or the link, at the end of the path. shown
-// is what a read of the path shows; nil means that object.
-func (s *server) deleteObject(c *gin.Context, kind model.Kind, shown func(names) model.Key) error {
-	m, _, err := s.writeMode(c)
-	if err != nil {
-		return err
-	}
-	n, err := pathNames(c)
-	if err != nil {
-		return err
-	}
-	done, err := s.write(c, m, func(w store.Writer) error {
-		path := wayTo(kind, n)
-		key := path[len(path)-1]
-		if err := checkExist(w, path[:len(path)-1]); err != nil {
-			return err
-		}
-		if err := checkPreconditionOfLink(c, w, key, shown, n); err != nil {
-			return err
-		}
-		return store.Delete(w, key)
-	})
-	if err != nil {
-		return err
-	}
-	s.answerWrite(c, http.StatusOK, "delete", kind, 1, done)
-	return nil
-}
-
 // checkExist returns the NotFound error of the first key that does not exist.
 func checkExist(r store.Reader, keys []model.Key) error {
 	for _, key := range keys {

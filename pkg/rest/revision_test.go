@@ -67,7 +67,7 @@ var _ = Describe("Revisions", func() {
 		was, dump := a.everyList(), a.get("/proxy/dump").body
 		a.given("/service", "Service_Name=later&fqdn=later.example.com", "/service/later/route", "Route_Name=r&Route_prefix=/")
 		a.put("/upstream/blue", "Upstream_ip=10.9.9.9&Upstream_port=9")
-		for _, path := range []string{"/proxy/gw", "/service/shop", "/upstream/blue", "/filter/limit", "/filter/login", "/secret/hmac"} {
+		for _, path := range []string{"/proxy/gw?force=true", "/service/shop", "/upstream/blue", "/filter/limit", "/filter/login", "/secret/hmac"} {
 			Expect(a.delete(path).status).To(Equal(200), path)
 		}
 		got := a.post("/revision/12/rollback", "")

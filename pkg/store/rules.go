@@ -226,11 +226,11 @@ func Delete(w Writer, key model.Key) error {
 	}
 	var users []model.Object
 	for _, kind := range key.Kind.UserKinds() {
-		list, err := w.List(Query{Kind: kind, To: []model.Key{key}, Limit: maxReferences - len(users)})
+		list, err := w.List(Query{Kind: kind, To: []model.Key{key}, Limit: MaxReferences - len(users)})
 		if err != nil {
 			return err
 		}
-		if users = append(users, list...); len(users) == maxReferences {
+		if users = append(users, list...); len(users) == MaxReferences {
 			break
 		}
 	}
@@ -272,5 +272,5 @@ func removeTree(w Writer, obj model.Object) error {
 	return w.Remove(obj.Key())
 }
 
-// maxReferences bounds the list in an InUse error.
-const maxReferences = 100
+// MaxReferences bounds the list in an InUse error.
+const MaxReferences = 100

@@ -137,7 +137,7 @@ var _ = Describe("a change", func() {
 	})
 
 	It("removes everything when the proxy is deleted", func() {
-		remove(g, "/proxy/gw")
+		remove(g, "/proxy/gw?force=true")
 		Eventually(c.said).Should(Equal([]string{"listeners -http-0.0.0.0:8080"}))
 		Expect(c.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: routeType, ResourceNamesUnsubscribe: []string{"gatehouse"}})).To(Succeed())
 		Eventually(c.said).Should(Equal([]string{"listeners -http-0.0.0.0:8080", "clusters -blue"}))
