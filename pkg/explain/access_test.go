@@ -61,10 +61,30 @@ var _ = Describe("Rules about who may do what", func() {
 		Expect(ask(ir.Host{Tokens: tokens, Access: rules}, ir.Route{Public: true}, "GET", "/", bearer("admin")).Code).To(Equal("access_refused"), "nor on a public route")
 	})
 
+	It("require all claims of a rule", func() {
+		tokens := &ir.Tokens{Check: &ir.TokenCheck{Name: "filter/api/0", Header: "authorization", Prefix: "Bearer "}}
+		both := []ir.AccessRule{{Claims: []ir.ClaimMatch{{Claim: []string{"role"}, Values: []string{"admin"}}, {Claim: []string{"team"}, Values: []string{"shop"}}}}}
+		bearer := func(role, team string) string {
+			return "Authorization: Bearer " + tokenSaying(map[string]any{"role": role, "team": team})
+		}
+		allowed := ir.Host{Tokens: tokens, Access: []*ir.Access{{Allow: both}}}
+		denied := ir.Host{Tokens: tokens, Access: []*ir.Access{{Allow: everything, Deny: both}}}
+		for _, c := range []struct {
+			role, team string
+			all        bool
+		}{{"admin", "shop", true}, {"admin", "it", false}, {"user", "shop", false}} {
+			passes := map[bool]string{true: "direct_response", false: "access_refused"}
+			Expect(ask(allowed, ir.Route{}, "GET", "/", bearer(c.role, c.team)).Code).To(Equal(passes[c.all]), "%v", c)
+			Expect(ask(denied, ir.Route{}, "GET", "/", bearer(c.role, c.team)).Code).To(Equal(passes[!c.all]), "%v", c)
+		}
+	})
+
 	It("refuse a method override in a header if they depend on methods", func() {
 		methods, paths := []*ir.Access{{Allow: []ir.AccessRule{{Methods: []string{"GET"}}}}}, []*ir.Access{{Allow: everything}}
+		denied := []*ir.Access{{Allow: everything, Deny: []ir.AccessRule{{Methods: []string{"PUT"}}}}}
 		for _, name := range []string{"X-HTTP-Method-Override", "X-Http-Method", "X-Method-Override"} {
 			Expect(ask(ir.Host{Access: methods}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("access_refused"), name)
+			Expect(ask(ir.Host{Access: denied}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("access_refused"), name)
 			Expect(ask(ir.Host{Access: paths}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("direct_response"), name)
 		}
 	})
