@@ -56,9 +56,12 @@ func Host(t *model.ServiceTree, pairs []*ir.Pair, s Settings, route func(*model.
 	trees := slices.Clone(t.Routes)
 	slices.SortFunc(trees, compareRoutes)
 	host := &ir.Host{Name: t.Service.Name, Domain: Domain(t.Service)}
+	filters := [][]*model.ParsedFilter{t.Filters}
 	for _, r := range trees {
 		host.Routes = append(host.Routes, route(r))
+		filters = append(filters, r.Filters)
 	}
+	host.Identity = model.IdentityHeaders(filters...)
 	addTLS(host, t.Service, pairs)
 	return host, addHostFilters(host, t, s)
 }

@@ -69,10 +69,10 @@ func TakesGlobalLogin(t *model.ServiceTree) bool {
 	return !t.Service.Public && !slices.ContainsFunc(t.Filters, asksWho)
 }
 
-// WithLogin returns a host with only its login and the API keys that share filters with it. l is a
+// WithLogin returns a host with only its login and what shares filters with it. l is a
 // GlobalLogin.
 func WithLogin(h *ir.Host, l *ir.Login) (*ir.Host, error) {
-	with := &ir.Host{Name: h.Name, Domain: h.Domain, Keys: h.Keys, Routes: h.Routes}
+	with := &ir.Host{Name: h.Name, Domain: h.Domain, Keys: h.Keys, Identity: h.Identity}
 	if err := putLogin(with, l); err != nil {
 		return nil, fmt.Errorf("%s cannot be enforced: %w", strings.Replace(l.Name, "/", " ", 1), err)
 	}

@@ -19,7 +19,7 @@ var _ = Describe("The filter that requires an API key", func() {
 		GinkgoHelper()
 		const empty = "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="
 		route := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, Keys: ofRoute}
-		h := &ir.Host{Name: "shop", Domain: "*", Keys: ofHost, Routes: []*ir.Route{route}}
+		h := &ir.Host{Name: "shop", Domain: "*", Keys: ofHost, Identity: []string{"x-client"}, Routes: []*ir.Route{route}}
 		encoded := must(snapshot.NewRoute(must(translate.Route(route))))
 		have := state(must(snapshot.NewHost(must(translate.VirtualHost(h)), []*snapshot.Route{encoded}, snapshot.ObjectRef{})))
 		resources := must(translate.ListenerResources(ir.Listener{Keys: []ir.APIKey{{Client: "a/x", Hash: empty}, {Client: "a.b/x", Hash: empty}}}))

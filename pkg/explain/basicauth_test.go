@@ -19,7 +19,7 @@ var _ = Describe("The filter that requires a password", func() {
 	with := func(ofHost, ofRoute *ir.BasicAuth, public bool, headers ...string) explain.Answer {
 		GinkgoHelper()
 		route := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, BasicAuth: ofRoute, Public: public}
-		h := &ir.Host{Name: "shop", Domain: "*", BasicAuth: ofHost, Routes: []*ir.Route{route}}
+		h := &ir.Host{Name: "shop", Domain: "*", BasicAuth: ofHost, Identity: []string{"x-client"}, Routes: []*ir.Route{route}}
 		encoded := must(snapshot.NewRoute(must(translate.Route(route))))
 		return ask(state(must(snapshot.NewHost(must(translate.VirtualHost(h)), []*snapshot.Route{encoded}, snapshot.ObjectRef{}))), "http://h/", headers...)
 	}

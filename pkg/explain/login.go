@@ -260,13 +260,20 @@ func (f *Filter) describeCleaned(p passed) error {
 	return err
 }
 
+// requestChanges returns the headers that a filter removes from a request, for the host and then for the route: Envoy
+// applies both messages.
 func requestChanges(name string, p passed) ([]string, error) {
-	message, err := messageFor(name, p.vh, p.route, &headermutationv3.HeaderMutationPerRoute{})
 	var names []string
-	for _, m := range message.GetMutations().GetRequestMutations() {
-		if name := m.GetRemove(); name != "" {
-			names = append(names, name)
+	for _, of := range []passed{{vh: p.vh}, {route: p.route}} {
+		message, err := messageFor(name, of.vh, of.route, &headermutationv3.HeaderMutationPerRoute{})
+		if err != nil {
+			return names, err
+		}
+		for _, m := range message.GetMutations().GetRequestMutations() {
+			if name := m.GetRemove(); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
-	return names, err
+	return names, nil
 }

@@ -80,6 +80,9 @@ type Host struct {
 	// BasicAuth applies to routes that require no credential of their own. A host has at most one of Login, Tokens and
 	// BasicAuth.
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
+	// Identity are the headers with which the filters of the host and its routes say who a client is, in lower case and
+	// sorted. Clients may set them on none of its routes.
+	Identity []string `json:"identity,omitempty"`
 	// AnyOf applies to routes that require no credential of their own. A host with AnyOf requires no other credential.
 	AnyOf *AnyOf `json:"anyOf,omitempty"`
 	// ExtAuthz applies to routes without one of their own; nil means that no server is asked.

@@ -28,7 +28,8 @@ type ExtAuthzFilter struct {
 	// +maxLength=maxAskedPath
 	// +example=/authz
 	PathPrefix string `json:"path_prefix,omitempty"`
-	// Headers of the server's answer that the upstream of the route receives. The gateway removes these headers from the client's request.
+	// Headers of the server's answer that the upstream of the route receives. The gateway removes these headers from clients'
+	// requests, on all routes of the service.
 	// +maxItems=maxHeaders
 	// +items={type: string, minLength: 1, maxLength: maxHeaderName}
 	// +example=[x-user]
@@ -74,15 +75,20 @@ func readExtAuthz(v *validator, at, _ string, config JSON) Spec {
 	v.checkServer(at, f.Upstream, f.Timeout, f.OnError)
 	v.oneOf(at+".protocol", f.Protocol, []string{AskHTTP, AskGRPC})
 	v.checkServerPaths(at, &f)
-	if len(f.UpstreamHeaders) > maxHeaders {
-		v.add(at+".upstream_headers", "has %d headers; at most %d are allowed", len(f.UpstreamHeaders), maxHeaders)
-	}
-	seen := map[string]bool{}
-	for _, name := range f.UpstreamHeaders {
-		v.headerName(at+".upstream_headers", name, seen)
-	}
+	v.upstreamHeaders(at, f.UpstreamHeaders, v.headerName)
 	v.checkRange(at+".body_bytes", f.BodyBytes, 0, maxAskedBody)
 	return &f
+}
+
+// upstreamHeaders checks the names of headers that only a server or a script may set.
+func (v *validator) upstreamHeaders(at string, names []string, check func(field, name string, seen map[string]bool)) {
+	if len(names) > maxHeaders {
+		v.add(at+".upstream_headers", "has %d headers; at most %d are allowed", len(names), maxHeaders)
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		check(at+".upstream_headers", name, seen)
+	}
 }
 
 // checkServer checks the fields of a filter that calls a server.

@@ -22,6 +22,12 @@ type ExtProcFilter struct {
 	// allow forwards it unchanged. Default: deny.
 	// +enum=[OnErrorDeny, OnErrorAllow]
 	OnError string `json:"on_error,omitempty"`
+	// Headers that the processor sets for the upstream, such as one that names the user. The gateway removes these headers
+	// from clients' requests, on all routes of the service.
+	// +maxItems=maxHeaders
+	// +items={type: string, minLength: 1, maxLength: maxHeaderName}
+	// +example=[x-user]
+	UpstreamHeaders []string `json:"upstream_headers,omitempty"`
 }
 
 // How a processor gets a body.
@@ -40,6 +46,7 @@ func readExtProc(v *validator, at, _ string, config JSON) Spec {
 	v.oneOf(at+".request_body", f.RequestBody, []string{BodyNone, BodyBuffered, BodyStreamed})
 	v.oneOf(at+".response_body", f.ResponseBody, []string{BodyNone, BodyBuffered, BodyStreamed})
 	v.oneOf(at+".on_error", f.OnError, []string{OnErrorDeny, OnErrorAllow})
+	v.upstreamHeaders(at, f.UpstreamHeaders, v.claimHeader)
 	if !f.SendsRequestHeaders() && !f.ResponseHeaders && f.RequestBody == BodyNone && f.ResponseBody == BodyNone {
 		v.add(at, "sends nothing to the processor; set at least one of request_headers, response_headers, request_body and response_body")
 	}

@@ -40,7 +40,8 @@ type JWTFilter struct {
 	// Claims that the token must have, all of them; otherwise a request gets 403.
 	// +maxItems=maxRequired
 	Require []RequiredClaim `json:"require"`
-	// Claims that the upstream receives in headers. The gateway removes these headers from the client's request.
+	// Claims that the upstream receives in headers. The gateway removes these headers from clients' requests, on all routes
+	// of the service.
 	// +maxItems=maxClaimHeaders
 	ClaimHeaders []ClaimHeader `json:"claim_headers"`
 	// Whether the upstream receives the token too. Default: false.

@@ -10,6 +10,12 @@ type LuaFilter struct {
 	// +minLength=1
 	// +maxLength=maxScript
 	Script string `json:"script"`
+	// Headers that the script sets for the upstream, such as one that names the user. The gateway removes these headers
+	// from clients' requests, on all routes of the service.
+	// +maxItems=maxHeaders
+	// +items={type: string, minLength: 1, maxLength: maxHeaderName}
+	// +example=[x-user]
+	UpstreamHeaders []string `json:"upstream_headers,omitempty"`
 }
 
 // maxScript bounds a script, in bytes. Every Envoy gets it for each route that has it, and
@@ -27,6 +33,7 @@ func readLua(v *validator, at, _ string, config JSON) Spec {
 	case n > maxScript:
 		v.add(at+".script", "has %d bytes; at most %d are allowed", n, maxScript)
 	}
+	v.upstreamHeaders(at, f.UpstreamHeaders, v.claimHeader)
 	return &f
 }
 

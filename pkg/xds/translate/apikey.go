@@ -3,6 +3,7 @@ package translate
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -135,24 +136,15 @@ func or(m *matcherv3.OrMatcher) *matcherv3.OrMatcher {
 	return m
 }
 
-// namesClients reports whether the host or one of its routes sends the client's name to the upstream.
-func namesClients(h *ir.Host) bool {
-	names := h.AllKeys() != nil || h.AllBasicAuth() != nil
-	for _, route := range h.Routes {
-		for _, r := range route.All() {
-			names = names || r.AllKeys() != nil || r.AllBasicAuth() != nil
-		}
-	}
-	return names
-}
-
 // spoofOfHost removes the headers that only the gateway may set, on all routes of the host, and passes a key to the
 // filter that reads it.
 func spoofOfHost(h *ir.Host) ([]filterConfig, error) {
-	list := spoofable(tokenOfHost(h))
-	if namesClients(h) {
-		list = append(list, removeHeader(clientHeader), removeHeader(keyHeader), removeHeader(anyKeyHeader))
+	names := h.Identity
+	if slices.Contains(names, clientHeader) {
+		names = slices.Concat(names, []string{keyHeader, anyKeyHeader})
 	}
+	list := removeHeaders(withoutNames(claimHeaders(tokenOfHost(h)), names))
+	list = append(list, removeHeaders(names)...)
 	list = append(list, passKeys(h.Keys, h.AnyOf)...)
 	if list == nil {
 		return nil, nil
@@ -165,7 +157,7 @@ func spoofOfHost(h *ir.Host) ([]filterConfig, error) {
 func spoofOfRoute(r *ir.Route) ([]filterConfig, error) {
 	var list []*mutationv3.HeaderMutation
 	if t := r.AllTokens(); t != nil {
-		list = spoofable(t.Check)
+		list = removeHeaders(claimHeaders(t.Check))
 	}
 	if r.Keys != nil || r.SaysWho() {
 		list = append(list, removeHeader(anyKeyHeader))
@@ -186,6 +178,19 @@ func removeKey(a *ir.KeyAccess) []*mutationv3.HeaderMutation {
 		return nil
 	}
 	return []*mutationv3.HeaderMutation{removeHeader(keyHeader), removeHeader(anyKeyHeader), removeHeader(a.Header)}
+}
+
+func removeHeaders(names []string) []*mutationv3.HeaderMutation {
+	var list []*mutationv3.HeaderMutation
+	for _, name := range names {
+		list = append(list, removeHeader(name))
+	}
+	return list
+}
+
+// withoutNames returns the names that are not among others.
+func withoutNames(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
 func removeHeader(name string) *mutationv3.HeaderMutation {

@@ -126,20 +126,25 @@ func authzSpoofFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: AuthzSpoofFilter, config: &headermutationv3.HeaderMutation{}}}
 }
 
-func authzHeadersOfHost(h *ir.Host) ([]filterConfig, error) { return authzHeaders(h.ExtAuthz), nil }
+// authzHeadersOfHost leaves the headers of the host's Identity to SpoofFilter.
+func authzHeadersOfHost(h *ir.Host) ([]filterConfig, error) {
+	return authzHeaders(h.ExtAuthz, h.Identity), nil
+}
 
-func authzHeadersOfRoute(r *ir.Route) ([]filterConfig, error) { return authzHeaders(r.ExtAuthz), nil }
+func authzHeadersOfRoute(r *ir.Route) ([]filterConfig, error) {
+	return authzHeaders(r.ExtAuthz, nil), nil
+}
 
-// authzHeaders removes what only the authorization server may set, also on public routes.
-func authzHeaders(a *ir.ExtAuthz) []filterConfig {
-	if a == nil || len(a.UpstreamHeaders) == 0 {
+// authzHeaders removes the headers that the server sets, except those that are removed elsewhere.
+func authzHeaders(a *ir.ExtAuthz, elsewhere []string) []filterConfig {
+	if a == nil {
 		return nil
 	}
-	var changes []ir.HeaderChange
-	for _, name := range a.UpstreamHeaders {
-		changes = append(changes, ir.HeaderChange{Action: ir.HeaderRemove, Name: name})
+	list := removeHeaders(withoutNames(a.UpstreamHeaders, elsewhere))
+	if list == nil {
+		return nil
 	}
-	return []filterConfig{requestMutations(AuthzSpoofFilter, mutations(changes))}
+	return []filterConfig{requestMutations(AuthzSpoofFilter, list)}
 }
 
 // extAuthzReplies explain why a request is refused that the server could not be asked about. A refusal

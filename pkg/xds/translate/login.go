@@ -167,16 +167,16 @@ func tokenOfHost(h *ir.Host) *ir.TokenCheck {
 	return nil
 }
 
-// spoofable removes the token's claim headers from what the client sends.
-func spoofable(t *ir.TokenCheck) []*mutationv3.HeaderMutation {
+// claimHeaders returns the headers that carry the token's claims.
+func claimHeaders(t *ir.TokenCheck) []string {
 	if t == nil {
 		return nil
 	}
-	var changes []ir.HeaderChange
+	var names []string
 	for _, c := range t.ClaimHeaders {
-		changes = append(changes, ir.HeaderChange{Action: ir.HeaderRemove, Name: c.Header})
+		names = append(names, c.Header)
 	}
-	return mutations(changes)
+	return names
 }
 
 // CleanFilter is the name of the filter that keeps the cookies of logins from backends.
