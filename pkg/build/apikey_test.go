@@ -101,6 +101,52 @@ var _ = Describe("A change of a key", func() {
 		Expect(keysIn(s)).To(Equal([]string{"-"}))
 	})
 
+	It("is sent at once if the key is only one of several credentials", func() {
+		either := &model.Filter{Name: "f", Type: model.FilterAnyOf, Config: `{"apikey":{"keys":"b"},"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]}}`}
+		b := newBuild()
+		b.Apply(with())
+		next(b, either)
+		revoked := b.Apply(model.Change{Revision: 3, Entries: []model.Entry{{Key: model.APIKeyKey("b", "x")}}})
+		Expect(revoked.Snapshots).To(HaveKey("gw"))
+		Expect(keysFor(translate.AnyKeyFilter, revoked.Snapshots["gw"])).To(Equal([]string{"-"}))
+	})
+
+	It("is known for the sets that hosts of Envoys may still name, with the keys that are valid now", func() {
+		// lists returns the sets of the lists, and the clients with all of them.
+		lists := func(s *snapshot.Snapshot, others ...string) (sets []string) {
+			GinkgoHelper()
+			for _, l := range s.Lists {
+				sets = append(sets, l.Name+" "+strings.Join(l.Parts, ",")+" and "+strings.Join(l.Others, ","))
+				if r := l.With(others); r != nil {
+					sets = append(sets, strings.Join(keysFor(l.Name, &snapshot.Snapshot{Extensions: []*snapshot.Resource{r}}), ","))
+				}
+			}
+			return sets
+		}
+		b := newBuild()
+		first := b.Apply(with()).Snapshots["gw"]
+		Expect(first.Hosts[0].Parts).To(Equal([]snapshot.Part{{Extension: "envoy.filters.http.basic_auth/key", Name: "a"}}))
+		Expect(lists(first, "a", "b")).To(Equal([]string{"envoy.filters.http.basic_auth/any_key  and ", "envoy.filters.http.basic_auth/key a and "}))
+		By("another set")
+		second := next(b, keyed("f", `{"keys":"b"}`)).Snapshots["gw"]
+		Expect(lists(second, "a", "c")).To(Equal([]string{"envoy.filters.http.basic_auth/any_key  and ", "envoy.filters.http.basic_auth/key b and a", "-,a/x,b/x"}))
+		By("a key of the first")
+		third := next(b, key("a", "new")).Snapshots["gw"]
+		Expect(third.Extensions).To(Equal(second.Extensions))
+		Expect(lists(third, "a")).To(HaveExactElements(Not(BeEmpty()), Not(BeEmpty()), "-,a/new,a/x,b/x"))
+		By("a revoked key of the first")
+		fourth := b.Apply(model.Change{Revision: 4, Entries: []model.Entry{{Key: model.APIKeyKey("a", "x")}}}).Snapshots["gw"]
+		Expect(lists(fourth, "a")).To(HaveExactElements(Not(BeEmpty()), Not(BeEmpty()), "-,a/new,b/x"))
+		By("no more keys of the first")
+		fifth := b.Apply(model.Change{Revision: 5, Entries: []model.Entry{{Key: model.APIKeyKey("a", "new")}}}).Snapshots["gw"]
+		Expect(lists(fifth, "a")).To(Equal([]string{"envoy.filters.http.basic_auth/any_key  and ", "envoy.filters.http.basic_auth/key b and "}))
+		By("one of several credentials")
+		either := &model.Filter{Name: "f", Type: model.FilterAnyOf, Config: `{"apikey":{"keys":"a"},"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]}}`}
+		sixth := next(b, either).Snapshots["gw"]
+		Expect(sixth.Hosts[0].Parts).To(Equal([]snapshot.Part{{Extension: "envoy.filters.http.basic_auth/any_key", Name: "a"}}))
+		Expect(lists(sixth, "b")).To(Equal([]string{"envoy.filters.http.basic_auth/any_key a and ", "envoy.filters.http.basic_auth/key  and b", "-,b/x"}))
+	})
+
 	It("is not sent if Envoy would then refuse all keys", func() {
 		bad := key("a", "bad")
 		bad.Hash = "{SHA}x"

@@ -71,7 +71,8 @@ type proxy struct {
 	globals []*model.ParsedGlobalConfig
 	limits  limits.Proxy
 	// needs is what the routes of its services need from the listener.
-	needs ir.Needs
+	needs    ir.Needs
+	keyLists keyLists
 	// listeners are the versions of the listeners. relistened is the revision at which one
 	// last changed.
 	listeners  string
@@ -159,7 +160,7 @@ func (b *Build) Apply(change model.Change) Result {
 	}
 	b.applyAssignments(touched.Upstreams, &result, dirty)
 	for name, state := range b.proxies {
-		if slices.ContainsFunc(touched.KeySets, func(set string) bool { return slices.Contains(state.needs.KeySets, set) }) {
+		if state.keyLists.hasAny(touched.KeySets) {
 			relisten[name], dirty[name] = b.config.Proxy(name), state
 		}
 	}
@@ -250,7 +251,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
 	if p == nil {
-		p = &proxy{name: name, builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{}}
+		p = &proxy{name: name, builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{}, keyLists: keyLists{translate.AnyKeyFilter: {}, translate.KeyFilter: {}}}
 		b.proxies[name] = p
 		for _, a := range b.assignments {
 			p.builder.SetAssignment(a.resource.Name, a.resource)
@@ -301,6 +302,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 			Key: tree.Proxy.Key(), Code: model.Quarantined, Message: "Envoy would refuse the listener: " + err.Error(),
 		}
 	}
+	named.Lists = b.listKeys(p)
 	p.builder.SetListeners(listeners, named)
 	versions := ""
 	for _, l := range listeners {
@@ -412,6 +414,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	}
 	encoded = slices.Concat(reserved, encoded, last)
 	s.host, s.needs = host, compile.Needs(host, tree, pairs)
+	needs.Parts = partsOf(s.needs)
 	s.parts = &snapshot.Parts{Domain: host.Domain, Order: tree.Service.ID}
 	if broken == nil {
 		s.parts.Host, broken = encodeHost(host, encoded, tree.Service.Key(), needs)

@@ -1,9 +1,13 @@
 package attack_test
 
 import (
+	"context"
 	"crypto/sha1" //nolint:gosec // what Envoy compares
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -147,6 +151,46 @@ var _ = Describe("Credentials", func() {
 			gw.link(ctx, "/proxy/gw/service/keyed-"+set+"?wait=applied")
 		}
 		hold(ctx, "keyed-partners.test", "partners/web", keyTries())
+	}, SpecTimeout(2*time.Minute))
+
+	It("that are valid API keys are never refused while their filter comes and goes, also while a route waits", func(ctx SpecContext) {
+		silent, err := net.Listen("tcp", "127.0.0.1:0") // never answers a health check
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(silent.Close)
+		_, port, err := net.SplitHostPort(silent.Addr().String())
+		Expect(err).NotTo(HaveOccurred())
+		gw.add(ctx, "/upstream", "Upstream_name=silent", "Upstream_ip=127.0.0.1", "Upstream_port="+port, "Upstream_hc_path=/", "Upstream_hc_timeoutseconds=60")
+		gw.add(ctx, "/keyset", "Keyset_name=busy")
+		gw.add(ctx, "/keyset/busy/key", "Key_name=web", "Key_hash="+sha("web"))
+		gw.add(ctx, "/filter", "Filter_name=keys-busy", "Filter_type=http_filter_apikey", `Filter_config={"keys":"busy"}`)
+		gw.addService(ctx, "busy", "busy.test")
+		gw.link(ctx, "/proxy/gw/service/busy?wait=applied")
+		traffic := testkit.StartTraffic(testkit.TrafficOptions{
+			Addr: fmt.Sprintf("127.0.0.1:%d", gw.port), Host: "busy.test", Lines: []string{"X-Api-Key: " + encoded("busy/web:web")}, Rate: 400,
+		})
+		DeferCleanup(traffic.Stop)
+		call := func(ctx context.Context, do func(context.Context, string) (testkit.Answer, error), path string, status int) {
+			GinkgoHelper()
+			a, err := do(ctx, path)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(Equal(status), a.Body)
+		}
+		post := func(ctx context.Context, path string) (testkit.Answer, error) { return gw.API.Post(ctx, path) }
+		const filter, upstream = "/service/busy/filter/keys-busy", "/service/busy/route/root/upstream/silent"
+		for range 3 {
+			By("a filter that is detached")
+			call(ctx, post, filter+"?wait=applied", http.StatusCreated)
+			call(ctx, gw.API.Delete, filter+"?wait=applied", http.StatusOK)
+			By("a filter that is detached while the route waits for an upstream")
+			call(ctx, post, filter+"?wait=applied", http.StatusCreated)
+			call(ctx, post, upstream, http.StatusCreated)
+			call(ctx, gw.API.Delete, filter, http.StatusOK)
+			sent := traffic.Report().Requests
+			Eventually(func() int { return traffic.Report().Requests }).WithContext(ctx).Should(BeNumerically(">", sent+200))
+			call(ctx, gw.API.Delete, upstream+"?wait=applied", http.StatusOK)
+		}
+		report := traffic.Stop()
+		Expect(report.Failures).To(BeEmpty(), report.String())
 	}, SpecTimeout(2*time.Minute))
 
 	It("that are passwords are accepted only as they were set", func(ctx SpecContext) {

@@ -80,11 +80,19 @@ func (p *providers) learn(n *named, name string) {
 	}
 }
 
-// chooseExtensions assembles the extension that the Envoy should have now.
+// chooseExtensions chooses the extensions that the Envoy should have now.
 func (s *Stream) chooseExtensions(now time.Time, next *due) {
-	name := s.want.ExtensionName()
+	list := s.withRetired(s.withProviders(now, next), now, next)
+	if !slices.Equal(list, s.extensions.all) {
+		s.extensions.wantAll(list)
+	}
+}
+
+// withProviders returns the extensions with the one that verifies tokens as the Envoy should have it now.
+func (s *Stream) withProviders(now time.Time, next *due) []*snapshot.Resource {
+	list, name := s.want.Extensions, s.want.ExtensionName()
 	if name == "" {
-		return
+		return list
 	}
 	p := &s.providers
 	p.expire(s, now, next)
@@ -97,14 +105,11 @@ func (s *Stream) chooseExtensions(now time.Time, next *due) {
 		}
 	}
 	p.learn(&s.extensions, name)
-	list := s.want.Extensions
 	if i, ok := slices.BinarySearchFunc(list, name, compareName); ok && list[i] != form {
 		list = slices.Clone(list)
 		list[i] = form
 	}
-	if !slices.Equal(list, s.extensions.all) {
-		s.extensions.wantAll(list)
-	}
+	return list
 }
 
 // expire forgets retired providers that no host has named for the grace period.

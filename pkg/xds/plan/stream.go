@@ -53,6 +53,7 @@ type Stream struct {
 	// certificates are the certificates with which secrets were last compared.
 	certificates []*snapshot.Certificate
 	providers    providers
+	retired      retired
 	keeper       keeper
 	// unassigned are clusters that were sent and whose assignment the Envoy is not known to have read
 	// since: the number of the flight by name.
@@ -87,6 +88,7 @@ func NewStream(opts Options) *Stream {
 		extensions: newNamed(snapshot.ExtensionType),
 		endpoints:  newNamed(snapshot.EndpointType),
 		providers:  newProviders(),
+		retired:    retired{},
 		unassigned: map[string]int{},
 		flights:    map[string]*flight{},
 		room:       math.MaxInt,
@@ -116,6 +118,7 @@ func (s *Stream) Unanswered() int { return len(s.flights) }
 
 // Want sets what the Envoy should have. Before the first call, Next returns nothing.
 func (s *Stream) Want(want *snapshot.Snapshot) {
+	s.retired.want(want, s.want)
 	s.want = want
 	s.clusters.joined = want.JoinedClusters
 	s.clusters.want(want.Clusters)
@@ -126,18 +129,9 @@ func (s *Stream) Want(want *snapshot.Snapshot) {
 	certificates := !slices.Equal(s.certificates, want.Certificates)
 	s.certificates, s.secrets.lookup = want.Certificates, want.Certificate
 	s.wantAssignments(want.Endpoints)
-	for n, all := range map[*named][]*snapshot.Resource{
-		&s.secrets: want.Secrets, &s.extensions: want.Extensions,
-	} {
-		if n == &s.extensions && want.ExtensionName() != "" {
-			continue // see chooseExtensions
-		}
-		if !slices.Equal(all, n.all) || certificates && n == &s.secrets {
-			n.wantAll(all)
-			if n == &s.secrets {
-				n.noteChanges(want.Revision)
-			}
-		}
+	if certificates || !slices.Equal(want.Secrets, s.secrets.all) {
+		s.secrets.wantAll(want.Secrets)
+		s.secrets.noteChanges(want.Revision)
 	}
 }
 

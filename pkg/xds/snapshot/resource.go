@@ -160,6 +160,8 @@ type Host struct {
 	// Clusters are the names that its routes forward to and that its filters use. Secrets and Providers
 	// are those that its filters use. All are sorted.
 	Clusters, Secrets, Providers []string
+	// Parts are the parts of extensions that its filters name.
+	Parts []Part
 	// Domains are the hosts whose requests it receives.
 	Domains []string
 	// Unavailable means that the host answers every request with 503, in place of what an Envoy refused.
@@ -173,10 +175,11 @@ type Host struct {
 	pairs      []string // see Pairs
 }
 
-// Needs are the names of what a host uses in addition to the clusters of its routes: clusters, secrets
-// and jwt providers.
+// Needs are the names of what a host uses in addition to the clusters of its routes: clusters, secrets,
+// jwt providers and parts of extensions.
 type Needs struct {
 	Clusters, Secrets, Providers []string
+	Parts                        []Part
 }
 
 // NewHost joins a virtual host without routes and its routes. object is what it is made from.
@@ -238,6 +241,7 @@ func (h *Host) need(n Needs) {
 	h.Clusters = union(h.Clusters, n.Clusters)
 	h.Secrets = union(h.Secrets, n.Secrets)
 	h.Providers = union(h.Providers, n.Providers)
+	h.Parts = append(slices.Clip(h.Parts), n.Parts...)
 }
 
 // union returns the names of both lists, sorted. If b is empty, it returns a itself.

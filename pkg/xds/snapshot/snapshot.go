@@ -20,6 +20,8 @@ type Snapshot struct {
 	Secrets, Extensions, Endpoints []*Resource
 	// Providers are the pieces of one of the Extensions, sorted by name.
 	Providers []*Resource
+	// Lists are those of the Extensions that have parts.
+	Lists []*List
 	// Envoys request Certificates by host name. They are sorted by name.
 	Certificates []*Certificate
 	// Beaten are certificates that lose to one of Certificates, by name. Callers must not change
@@ -119,6 +121,8 @@ type Named struct {
 	Clusters, Secrets, Extensions []*Resource
 	// Providers are made by NewProvider.
 	Providers []*Resource
+	// Lists describe those of Extensions that have parts.
+	Lists []*List
 }
 
 // Builder keeps what one proxy should have and makes a Snapshot of it. The work for a Snapshot is
@@ -318,7 +322,7 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 	}
 	s := &Snapshot{
 		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
-		Secrets: secrets, Extensions: b.extensions.sorted(), Endpoints: endpoints, Providers: providers.sorted(), Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
+		Secrets: secrets, Extensions: b.extensions.sorted(), Endpoints: endpoints, Providers: providers.sorted(), Lists: b.named.Lists, Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
 		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{},
 	}
 	s.routes, s.joined = b.routes, joinWires(s.Clusters)

@@ -53,8 +53,8 @@ func anyKeyResources(l ir.Listener) (Resources, error) {
 	if l.TLS != nil {
 		return Resources{}, nil
 	}
-	packed, err := pack(anyKeyList(l.AnyKeys))
-	return Resources{Extensions: []*corev3.TypedExtensionConfig{{Name: AnyKeyFilter, TypedConfig: packed}}}, err
+	list, err := KeyList(AnyKeyFilter, l.AnyKeys)
+	return Resources{Extensions: []*corev3.TypedExtensionConfig{list}}, err
 }
 
 func anyKeyOfHost(h *ir.Host) ([]filterConfig, error) { return anyKey(h.AnyOf), nil }

@@ -50,8 +50,18 @@ func keyResources(l ir.Listener) (Resources, error) {
 	if l.TLS != nil {
 		return Resources{}, nil
 	}
-	packed, err := pack(keyList(l.Keys))
-	return Resources{Extensions: []*corev3.TypedExtensionConfig{{Name: KeyFilter, TypedConfig: packed}}}, err
+	list, err := KeyList(KeyFilter, l.Keys)
+	return Resources{Extensions: []*corev3.TypedExtensionConfig{list}}, err
+}
+
+// KeyList returns the keys for KeyFilter or AnyKeyFilter.
+func KeyList(filter string, keys []ir.APIKey) (*corev3.TypedExtensionConfig, error) {
+	list := keyList(keys)
+	if filter == AnyKeyFilter {
+		list = anyKeyList(keys)
+	}
+	packed, err := pack(list)
+	return &corev3.TypedExtensionConfig{Name: filter, TypedConfig: packed}, err
 }
 
 func keyList(keys []ir.APIKey) *basicauthv3.BasicAuth {
