@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -208,6 +209,58 @@ var _ = Describe("a domain that moves to another host", func() {
 		e.settle()
 		_, applied := e.stream.Applied()
 		Expect(applied).To(BeTrue())
+	})
+
+	It("costs little to look for when the Envoy refuses many hosts between which domains move in a ring", func() {
+		// work returns how much is allocated to choose what to send after the refusal.
+		work := func(hosts int) uint64 {
+			e = newDomainEnvoy()
+			ring := func(revision int64, moved int) {
+				var parts []*snapshot.Parts
+				for i := range hosts {
+					parts = append(parts, hostAt(fmt.Sprintf("h%04d", i), fmt.Sprintf("d%d.test", (i+moved)%hosts), a))
+				}
+				e.stream.Want(world(revision, parts...))
+			}
+			ring(1, 0)
+			e.settle()
+			ring(2, 1)
+			messages, _ := e.stream.Next(e.now)
+			Expect(messages).To(HaveLen(1))
+			_, guilty := e.stream.Nack(messages[0].Nonce, "no", e.now)
+			Expect(guilty).To(BeEmpty(), "the search begins")
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			messages, _ = e.stream.Next(e.now)
+			runtime.ReadMemStats(&after)
+			Expect(messages).To(HaveLen(1))
+			Expect(domainsIn(messages[0].Resources[0])).To(HaveKeyWithValue("d1.test", "h0000=a"), "no part can be sent alone")
+			return after.Mallocs - before.Mallocs
+		}
+		few, many := work(100), work(1600)
+		Expect(float64(many)/float64(few)).To(BeNumerically("<", 60), "in proportion it is 16, and with the square 256")
+	})
+
+	It("blames the fewest hosts between which domains move, and not their neighbors", func() {
+		e.want(1, hostAt("h1", "x.test", a), hostAt("h2", "y.test", a), hostAt("h3", "z.test", a), hostAt("h4", "u.test", a), hostAt("h5", "v.test", a), hostAt("h6", "w.test", a))
+		// Three hosts exchange their domains, and three others change.
+		e.stream.Want(world(2, hostAt("h1", "y.test", cluster("poison", 1, false)), hostAt("h2", "z.test", a), hostAt("h3", "x.test", a),
+			hostAt("h4", "u.test", b), hostAt("h5", "v.test", b), hostAt("h6", "w.test", b)))
+		for range 20 {
+			messages, _ := e.stream.Next(e.now)
+			for _, m := range messages {
+				if m.Type == snapshot.RouteType && poisoned(clustersByHost(m.Resources[0])) {
+					e.stream.Nack(m.Nonce, "no", e.now)
+				} else {
+					e.stream.Ack(m.Nonce)
+				}
+			}
+		}
+		var blamed []string
+		for _, r := range e.stream.Refused() {
+			blamed = append(blamed, r.Resource)
+		}
+		Expect(blamed).To(Equal([]string{"h1", "h2", "h3"}))
 	})
 
 	It("is never in two hosts, never missing while it is wanted, and ends in the right host, whatever else changes", func() {

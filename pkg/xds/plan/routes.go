@@ -266,13 +266,29 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 // choosePieces selects the piece of each host. until is when the earliest wait for what
 // a host names ends.
 func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time.Time) {
-	for {
+	// isStuck reports whether domains move between more hosts than a message may contain.
+	isStuck := func(most int) bool {
+		s.routes.most = most
 		hosts, until = s.chooseSome(now)
-		if !s.routes.limited || !same(hosts, s.routes.sent) {
-			return hosts, until
-		}
-		s.routes.most++ // domains move between more hosts than a message may contain
+		return s.routes.limited && same(hosts, s.routes.sent)
 	}
+	few := s.routes.most
+	if !isStuck(few) {
+		return hosts, until
+	}
+	enough := 2 * few
+	for isStuck(enough) {
+		few, enough = enough, 2*enough
+	}
+	for few+1 < enough { // more than necessary would be blamed with the guilty ones
+		if middle := (few + enough) / 2; isStuck(middle) {
+			few = middle
+		} else {
+			enough = middle
+		}
+	}
+	_ = isStuck(enough)
+	return hosts, until
 }
 
 // chooseSome is choosePieces with at most s.routes.most changed pieces. The keeper waits for nothing.
