@@ -14,6 +14,13 @@ var _ = Describe("A script", func() {
 		return (&model.Filter{Name: "f", Type: model.FilterLua, Config: model.JSON(`{"script":"` + strings.Repeat("-", n) + `"}`)}).Validate()
 	}
 
+	It("uses each upstream that it may call, once", func() {
+		f := &model.Filter{Name: "f", Type: model.FilterLua, Config: model.JSON(`{"script":"a","upstreams":["blue","green","blue"]}`)}
+		Expect(f.Parse().Names()).To(Equal([]model.Key{model.UpstreamKey("blue"), model.UpstreamKey("green")}))
+		f.Config = model.JSON(`{"script":"a","upstreams":["` + strings.Repeat(`a","`, 20) + `b"]}`)
+		Expect(f.Validate()).To(Equal([]model.FieldError{{Field: "Filter_config.upstreams", Message: "has 21 names; at most 20 are allowed"}}))
+	})
+
 	It("has between one and 16,384 bytes", func() {
 		Expect(fault(0)).To(Equal([]model.FieldError{{Field: "Filter_config.script", Message: "is required"}}))
 		Expect(fault(16384)).To(BeEmpty())

@@ -60,7 +60,7 @@ func filterTypes() []configType {
 		{name: FilterCompress, on: []Kind{KindRoute, KindService}, read: readCompress},
 		{name: FilterFault, on: []Kind{KindRoute, KindService}, read: readFault},
 		{name: FilterMaintenance, on: []Kind{KindService}, read: readMaintenance},
-		{name: FilterLua, on: []Kind{KindRoute, KindService}, read: readLua},
+		{name: FilterLua, on: []Kind{KindRoute, KindService}, names: luaNames(), read: readLua},
 		{name: FilterGRPCWeb, on: []Kind{KindRoute, KindService}, read: readGRPCWeb},
 		{name: FilterGRPCJSON, on: []Kind{KindRoute, KindService}, read: readGRPCJSON},
 	}

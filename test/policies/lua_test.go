@@ -22,6 +22,8 @@ func lua() policy {
 		refusals: []refusal{
 			{`{}`, "Filter_config.script", "is required"},
 			{`{"script":1}`, "Filter_config.script", "must be a string, not a number"},
+			{`{"script":"a","upstreams":["a/b"]}`, "Filter_config.upstreams", `"a/b" may contain only the characters A-Z a-z 0-9 . _ -`},
+			{`{"script":"a","upstream_headers":["cookie"]}`, "Filter_config.upstream_headers", `"cookie" carries the tokens of users and cannot be changed; choose another header`},
 			{`{"code":""}`, "Filter_config", `unknown field "code"`},
 		},
 	}
