@@ -12,7 +12,7 @@ const authzSpoofFilter = spoofFilter + "/authz"
 
 func (f *Filter) describeAuthzSpoofed(p passed) error {
 	removed, err := requestChanges(f.Name, p)
-	f.Message = "removes headers that only the authorization server may set: " + strings.Join(removed, ", ")
+	f.Message = "removes headers that clients may not set where an authorization server is called: " + strings.Join(removed, ", ")
 	return err
 }
 

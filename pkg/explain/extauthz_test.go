@@ -35,7 +35,7 @@ var _ = Describe("An external server", func() {
 	It("is named, with the call it gets and what happens to the request while it is unavailable", func() {
 		Expect(filters(ir.Host{ExtAuthz: &ir.ExtAuthz{Cluster: "auth", PathPrefix: "/authz", UpstreamHeaders: []string{"x-role", "x-user"}, Timeout: time.Second}}, ir.Route{})).To(Equal(map[string]string{
 			authz: "calls cluster auth for POST /authz/a, for at most 1s, and returns its answer unless it allows the request; 503 if it is unavailable",
-			"envoy.filters.http.header_mutation/in/authz": "removes headers that only the authorization server may set: x-role, x-user",
+			"envoy.filters.http.header_mutation/in/authz": "removes headers that clients may not set where an authorization server is called: x-role, x-user",
 		}))
 		Expect(filters(ir.Host{ExtAuthz: &ir.ExtAuthz{Cluster: "auth", Path: "/check", Timeout: time.Second}}, ir.Route{
 			ExtAuthz: &ir.ExtAuthz{Cluster: "other", GRPC: true, BodyBytes: 10, Timeout: time.Minute, Allow: true},

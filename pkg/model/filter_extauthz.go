@@ -19,7 +19,7 @@ type ExtAuthzFilter struct {
 	// envoy.service.auth.v3.Authorization/Check. Default: http.
 	// +enum=[AskHTTP, AskGRPC]
 	Protocol string `json:"protocol,omitempty"`
-	// The path of the call, instead of the request's path, which is then in x-forwarded-uri, next to
+	// The path of the call, instead of the request's path. The request's own path, method and host are in x-forwarded-uri,
 	// x-forwarded-method and x-forwarded-host. For http only.
 	// +maxLength=maxAskedPath
 	// +example=/check

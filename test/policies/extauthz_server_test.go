@@ -71,6 +71,7 @@ var _ = Describe("An authorization server", func() {
 		w := asking(plain)
 		for config, want := range map[string]string{
 			`{"upstream":"auth"}`: "/shop/a?b=c", `{"upstream":"auth","path_prefix":"/authz/"}`: "/authz/shop/a?b=c", `{"upstream":"auth","path":"/check"}`: "/check",
+			`{"upstream":"auth-grpc","protocol":"grpc"}`: "/shop/a?b=c",
 		} {
 			w.configure(config)
 			w.auth.Asked()
@@ -78,7 +79,9 @@ var _ = Describe("An authorization server", func() {
 			asked := w.auth.Asked()
 			Expect(asked).To(HaveLen(1))
 			Expect([]string{asked[0].Method, asked[0].Host, asked[0].Path, asked[0].Headers.Get("Cookie")}).To(Equal([]string{"DELETE", "shop.test", want, "c=1"}))
-			if want == "/check" {
+			if strings.Contains(config, "grpc") {
+				Expect(asked[0].Headers).NotTo(Or(HaveKey("X-Forwarded-Uri"), HaveKey("X-Forwarded-Method")), config)
+			} else {
 				Expect([]string{asked[0].Headers.Get("X-Forwarded-Uri"), asked[0].Headers.Get("X-Forwarded-Method"), asked[0].Headers.Get("X-Forwarded-Host")}).To(Equal([]string{"/shop/a?b=c", "DELETE", "shop.test"}))
 			}
 		}

@@ -29,6 +29,13 @@ const (
 // since a login of the proxy has a message for SpoofFilter too.
 const AuthzSpoofFilter = SpoofFilter + "/authz"
 
+// These headers tell a server what the client requested. A gRPC call has that in its message, so the server receives
+// none of them.
+const (
+	forwardedURI    = "x-forwarded-uri"
+	forwardedMethod = "x-forwarded-method"
+)
+
 // noCluster is the name of a cluster that never exists: no upstream's name has a slash.
 const noCluster = "gatehouse/none"
 
@@ -97,11 +104,10 @@ func extAuthz(a *ir.ExtAuthz) []filterConfig {
 
 func askedByHTTP(a *ir.ExtAuthz) *extauthzv3.HttpService {
 	out := &extauthzv3.HttpService{ServerUri: askedURI(a.Cluster, a.Timeout), PathPrefix: a.PathPrefix, PathOverride: a.Path}
-	if a.Path != "" {
-		out.AuthorizationRequest = &extauthzv3.AuthorizationRequest{HeadersToAdd: []*corev3.HeaderValue{
-			{Key: "x-forwarded-uri", Value: "%REQ(:path)%"}, {Key: "x-forwarded-method", Value: "%REQ(:method)%"}, {Key: "x-forwarded-host", Value: "%REQ(:authority)%"},
-		}}
-	}
+	// Servers read these, whatever the path of the call is. A client could otherwise write them.
+	out.AuthorizationRequest = &extauthzv3.AuthorizationRequest{HeadersToAdd: []*corev3.HeaderValue{
+		{Key: forwardedURI, Value: "%REQ(:path)%"}, {Key: forwardedMethod, Value: "%REQ(:method)%"}, {Key: "x-forwarded-host", Value: "%REQ(:authority)%"},
+	}}
 	if len(a.UpstreamHeaders) > 0 {
 		names := &matcherv3.ListStringMatcher{}
 		for _, name := range a.UpstreamHeaders {
@@ -135,12 +141,16 @@ func authzHeadersOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return authzHeaders(r.ExtAuthz, nil), nil
 }
 
-// authzHeaders removes the headers that the server sets, except those that are removed elsewhere.
+// authzHeaders removes the headers that only the server sets or the gateway tells it, except those that are removed
+// elsewhere.
 func authzHeaders(a *ir.ExtAuthz, elsewhere []string) []filterConfig {
 	if a == nil {
 		return nil
 	}
 	list := removeHeaders(withoutNames(a.UpstreamHeaders, elsewhere))
+	if a.GRPC {
+		list = append(list, removeHeaders([]string{forwardedURI, forwardedMethod})...)
+	}
 	if list == nil {
 		return nil
 	}

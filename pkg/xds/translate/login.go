@@ -211,7 +211,7 @@ func cleanLogin(l *ir.Login) []*mutationv3.HeaderMutation {
 	for _, cookie := range cookies {
 		list = append(list, removeCookie(cookie))
 	}
-	return list
+	return append(list, tidyCookies()...)
 }
 
 func cleanOfRoute(r *ir.Route) ([]filterConfig, error) {
@@ -227,11 +227,26 @@ func cleanTokens(t *ir.Tokens) []*mutationv3.HeaderMutation {
 	if t == nil || t.Check.Forward || t.Check.Cookie == "" {
 		return nil
 	}
-	return []*mutationv3.HeaderMutation{removeCookie(t.Check.Cookie)}
+	return append([]*mutationv3.HeaderMutation{removeCookie(t.Check.Cookie)}, tidyCookies()...)
 }
 
 func requestMutations(filter string, list []*mutationv3.HeaderMutation) filterConfig {
 	return filterConfig{name: filter, config: &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{RequestMutations: list}}}
+}
+
+// cookieHeader carries the cookies while Cookie is removed.
+const cookieHeader = "x-gatehouse-cookie"
+
+// tidyCookies removes what separated removed cookies from others. Envoy does not set a header to an empty value, so
+// Cookie is removed, and set again if cookies are left.
+func tidyCookies() []*mutationv3.HeaderMutation {
+	set := func(name, value string) *mutationv3.HeaderMutation {
+		return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: setHeader(name, value)}}
+	}
+	const left = `%CEL('cookie' in request.headers ? re.extract(request.headers['cookie'], r'^[; ]*(.*?)[; ]*$', r'\1') : '')%`
+	return []*mutationv3.HeaderMutation{
+		removeHeader(cookieHeader), set(cookieHeader, left), removeHeader("cookie"), set("cookie", "%REQ("+cookieHeader+")%"), removeHeader(cookieHeader),
+	}
 }
 
 // removeCookie removes one cookie from the Cookie header.
