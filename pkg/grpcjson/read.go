@@ -53,6 +53,9 @@ func Read(set []byte, o Options) (*Calls, error) {
 	if err := (proto.UnmarshalOptions{RecursionLimit: deepest}).Unmarshal(set, &read); err != nil || len(read.GetFile()) == 0 {
 		return nil, errors.New("descriptor_set is no descriptor set; make it with protoc --include_imports --descriptor_set_out=FILE, and encode FILE in base64")
 	}
+	if err := checkNames(read.GetFile()); err != nil {
+		return nil, err
+	}
 	files, err := inOrder(read.GetFile())
 	if err != nil {
 		return nil, err
@@ -77,7 +80,9 @@ func Read(set []byte, o Options) (*Calls, error) {
 	if c.root.isEmpty() {
 		return nil, errors.New("no method of its services has a google.api.http rule, so there is nothing to call; set auto_mapping, or add rules")
 	}
-	c.guardPaths()
+	if err := c.guardPaths(); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -97,6 +102,7 @@ func inOrder(files []*descriptorpb.FileDescriptorProto) ([]*descriptorpb.FileDes
 	}
 	var ordered []*descriptorpb.FileDescriptorProto
 	state := map[string]int{} // 1: its imports are being added; 2: it was added
+	public := publicWays{from: map[string]int{}}
 	var add func(f *descriptorpb.FileDescriptorProto) error
 	add = func(f *descriptorpb.FileDescriptorProto) error {
 		state[f.GetName()] = 1
@@ -114,7 +120,7 @@ func inOrder(files []*descriptorpb.FileDescriptorProto) ([]*descriptorpb.FileDes
 		}
 		state[f.GetName()] = 2
 		ordered = append(ordered, f)
-		return nil
+		return public.add(f)
 	}
 	for _, f := range files {
 		if state[f.GetName()] == 0 {
@@ -191,6 +197,9 @@ func (c *Calls) addRule(m protoreflect.MethodDescriptor, r *annotations.HttpRule
 	if method == "" {
 		return nil // Envoy ignores it
 	}
+	if len(pattern) > longestPath {
+		return fmt.Errorf("has a path of %d bytes; at most %d are allowed", len(pattern), longestPath)
+	}
 	t, ok := parseTemplate(pattern)
 	if !ok {
 		return fmt.Errorf("has the path %q, which is none such as /v1/books/{id}", pattern)
@@ -200,6 +209,9 @@ func (c *Calls) addRule(m protoreflect.MethodDescriptor, r *annotations.HttpRule
 		paths = append(paths, strings.Split(body, "."))
 	}
 	for _, path := range paths {
+		if len(path) > deepestField {
+			return fmt.Errorf("leads through %d fields to %s; at most %d are allowed", len(path), shorten(path[len(path)-1]), deepestField)
+		}
 		if fieldAt(m.Input(), path) == nil {
 			return fmt.Errorf("names field %s, which %s lacks", strings.Join(path, "."), m.Input().FullName())
 		}
@@ -213,7 +225,7 @@ func (c *Calls) addRule(m protoreflect.MethodDescriptor, r *annotations.HttpRule
 	if t.verb != "" {
 		c.verbs[t.verb] = true
 	}
-	c.rules = append(c.rules, rule{method + " " + pattern, m.Input(), t.variables, r.GetBody()})
+	c.rules = append(c.rules, newRule(method+" "+pattern, m.Input(), t.variables, r.GetBody()))
 	if other := c.root.insert(t.segments, method, m); other != nil {
 		return fmt.Errorf("has %s %s, which is taken by %s, so that neither would be called", method, pattern, other.FullName())
 	}

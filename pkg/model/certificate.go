@@ -67,6 +67,9 @@ func readCertificates(text string) ([]*pem.Block, []*x509.Certificate, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("contains a certificate that cannot be read: %w", err)
 		}
+		if err := checkKeySize(cert.PublicKey); err != nil {
+			return nil, nil, fmt.Errorf("contains a certificate (%s) whose key %w", cert.Subject, err)
+		}
 		certs = append(certs, cert)
 	}
 	if len(certs) == 0 {
@@ -98,6 +101,9 @@ func readPrivateKey(text string) (*pem.Block, error) {
 	case strings.Contains(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "":
 		return nil, errors.New("is encrypted; decrypt it first (Gatehouse stores it sealed)")
 	}
+	if len(block.Bytes) > maxKeyBytes {
+		return nil, fmt.Errorf("has %d bytes; a key has at most %d", len(block.Bytes), maxKeyBytes)
+	}
 	key, err := parseKey(block)
 	if err != nil {
 		return nil, errors.New("is not a private key in PKCS #8, PKCS #1 or SEC 1 form")
@@ -109,6 +115,20 @@ func readPrivateKey(text string) (*pem.Block, error) {
 		return block, checkPublicKey(&k.PublicKey)
 	}
 	return nil, checkPublicKey(nil)
+}
+
+// maxRSABits and maxKeyBytes bound keys: the work for an RSA key grows with the square of its size, and more.
+const (
+	maxRSABits  = 16384
+	maxKeyBytes = 16384
+)
+
+// checkKeySize returns an error for a key that would take too much work. The text follows the word key.
+func checkKeySize(key any) error {
+	if k, ok := key.(*rsa.PublicKey); ok && k.N.BitLen() > maxRSABits {
+		return fmt.Errorf("is an RSA key of %d bits; at most %d are allowed", k.N.BitLen(), maxRSABits)
+	}
+	return nil
 }
 
 // checkPublicKey refuses a key that Envoy does not accept for a pair.

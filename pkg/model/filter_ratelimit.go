@@ -118,10 +118,16 @@ func readRateLimitFilter(v *validator, at, name string, config JSON) Spec {
 		v.refuseStatedDomain(at+".domain", f.Domain)
 	}
 	f.Descriptors = readDescriptors(v, at+".descriptors", c.Descriptors, true)
+	if n := len(f.Descriptors); n > maxDescriptors {
+		v.add(at+".descriptors", "has %d descriptors; at most %d are allowed", n, maxDescriptors)
+	}
 	return f
 }
 
 func (f *RateLimitFilter) uses() []Key { return nil }
+
+// maxDescriptors bounds the descriptors of a filter: an Envoy goes through all of them with each request.
+const maxDescriptors = 1000
 
 func readDescriptors(v *validator, at string, raw json.RawMessage, wrapped bool) (list []RateLimitDescriptor) {
 	if wrapped && len(raw) > 0 && raw[0] == '{' {

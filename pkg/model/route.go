@@ -201,6 +201,17 @@ func (r *Route) Validate() []FieldError {
 	return v.errs
 }
 
+// maxConditions bounds a list of conditions of a route: each may have an expression.
+const maxConditions = 100
+
+// mostConditions reports whether a list has at most maxConditions.
+func (v *validator) mostConditions(field string, n int) bool {
+	if n > maxConditions {
+		v.add(field, "has %d entries; at most %d are allowed", n, maxConditions)
+	}
+	return n <= maxConditions
+}
+
 // validate checks the configuration of a route with a Route_prefix.
 func (c RouteConfig) validate(v *validator, prefix string) {
 	const field = "Route_config."
@@ -209,6 +220,9 @@ func (c RouteConfig) validate(v *validator, prefix string) {
 	}
 	if c.Match != "" {
 		v.oneOf(field+"match", c.Match, []string{"prefix", "segment", "exact", MatchTemplate, "regex"})
+	}
+	if !v.mostConditions(field+"methods", len(c.Methods)) || !v.mostConditions(field+"headers", len(c.Headers)) || !v.mostConditions(field+"query", len(c.Query)) {
+		return
 	}
 	for i, m := range c.Methods {
 		v.token(fmt.Sprintf("%smethods[%d]", field, i), m)

@@ -150,6 +150,8 @@ var _ = Describe("A body", func() {
 	It("of PUT /config needs limited memory and time", func(ctx SpecContext) { tries(ctx, some(6, documents())) }, SpecTimeout(3*time.Minute))
 	It("of an object does so too", func(ctx SpecContext) { tries(ctx, some(7, objects())) }, SpecTimeout(3*time.Minute))
 
+	It("of a filter with a descriptor set does so too", func(ctx SpecContext) { tries(ctx, sets()) }, SpecTimeout(3*time.Minute))
+
 	It("of PUT /config is applied one at a time, however many are sent", func(ctx SpecContext) {
 		_ = t.peak()
 		document := documents()[5].make()
