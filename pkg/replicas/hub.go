@@ -60,7 +60,7 @@ type Hub struct {
 	version   Versions // of the last post
 	published []byte   // the last report, as JSON without its events
 	out       outbox
-	stuck     bool // the last call of the board failed
+	stuck     map[string]bool // what last failed; a board may be readable and not writable
 	running   map[string]context.CancelFunc
 	waits     sync.WaitGroup
 
@@ -96,7 +96,7 @@ func New(opts Options) *Hub {
 	return &Hub{
 		opts: opts, pace: opts.Board.Pace(), started: opts.Now(),
 		mail: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
-		out: outbox{cursor: opts.Registry.Feed().Now()}, running: map[string]context.CancelFunc{},
+		out: outbox{cursor: opts.Registry.Feed().Now()}, running: map[string]context.CancelFunc{}, stuck: map[string]bool{},
 		others: map[string]*other{}, moved: make(chan struct{}), asks: map[string]Ask{}, answers: map[string]Answer{}, told: map[string]int64{},
 	}
 }
@@ -133,7 +133,7 @@ func (h *Hub) Moved() <-chan struct{} {
 // before the first Envoy is served, so that no replica overlooks this one. Run retries
 // what fails.
 func (h *Hub) Join(ctx context.Context) {
-	h.try(ctx, "joining", func(ctx context.Context) error {
+	h.try(ctx, telling, func(ctx context.Context) error {
 		if err := h.publish(ctx); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (h *Hub) Join(ctx context.Context) {
 // Leave announces that this replica and its Envoys' streams have ended. It comes after
 // Run.
 func (h *Hub) Leave(ctx context.Context) {
-	h.try(ctx, "leaving", func(ctx context.Context) error { return h.opts.Board.End(ctx, h.opts.Replica) })
+	h.try(ctx, leaving, func(ctx context.Context) error { return h.opts.Board.End(ctx, h.opts.Replica) })
 }
 
 // Run publishes and reads until ctx ends.
@@ -169,26 +169,29 @@ func (h *Hub) Run(ctx context.Context) error {
 			}
 		case <-due.C:
 			waiting, last = false, h.opts.Now()
-			if !h.try(ctx, "telling the other replicas", h.publish) {
+			if !h.try(ctx, telling, h.publish) {
 				waiting = true
 				due.Reset(time.Second)
 			}
 		case <-h.mail:
-			h.try(ctx, "telling the other replicas", h.publishMail)
+			if !h.try(ctx, telling, h.publishMail) {
+				h.published, waiting = nil, true // the next report takes the mail along
+				due.Reset(time.Second)
+			}
 		case <-beat.C:
-			h.try(ctx, "giving a sign of life", h.beat)
+			h.try(ctx, beating, h.beat)
 		case <-h.opts.Board.Changed():
-			h.try(ctx, "reading what the other replicas tell", h.readBoard)
+			h.try(ctx, reading, h.readBoard)
 		case <-h.refresh:
-			h.try(ctx, "reading what the other replicas tell", h.readBoard)
+			h.try(ctx, reading, h.readBoard)
 		case <-read.C:
 			// Conditions and Seen can change without an Envoy.
 			if !waiting {
 				waiting = true
 				due.Reset(0)
 			}
-			if h.try(ctx, "reading what the other replicas tell", h.readBoard) {
-				h.try(ctx, "forgetting replicas that are gone", h.buryGone)
+			if h.try(ctx, reading, h.readBoard) {
+				h.try(ctx, burying, h.buryGone)
 			}
 			h.noteSilence()
 		}
@@ -196,7 +199,16 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// try calls the board, and logs the first of several failures.
+// What a hub does with its board.
+const (
+	telling = "telling the other replicas"
+	beating = "giving a sign of life"
+	reading = "reading what the other replicas tell"
+	burying = "forgetting replicas that are gone"
+	leaving = "leaving"
+)
+
+// try calls the board. It logs the first of several failures, and when nothing fails any more.
 func (h *Hub) try(ctx context.Context, doing string, do func(context.Context) error) bool {
 	bound, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -204,12 +216,14 @@ func (h *Hub) try(ctx context.Context, doing string, do func(context.Context) er
 	switch {
 	case ctx.Err() != nil:
 		return err == nil
-	case err != nil && !h.stuck:
+	case err != nil && len(h.stuck) == 0:
 		h.opts.Log.Warn("what the replicas know of each other gets old, trying again", "doing", doing, "err", err)
-	case err == nil && h.stuck:
+	case err == nil && h.stuck[doing] && len(h.stuck) == 1:
 		h.opts.Log.Info("the replicas hear of each other again")
 	}
-	h.stuck = err != nil
+	if delete(h.stuck, doing); err != nil {
+		h.stuck[doing] = true
+	}
 	return err == nil
 }
 
