@@ -29,7 +29,7 @@ func newDetach() *cobra.Command {
 
 func newLink(name, method, short, long string, words func(status int, what, target string) string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   name + " KIND/NAME TARGET",
+		Use:   name + " KIND/NAME KIND/NAME",
 		Short: short,
 		Long:  long,
 		Example: "  gatehouse " + name + ` upstream/blue service/shop/route/root
@@ -38,15 +38,19 @@ func newLink(name, method, short, long string, words func(status int, what, targ
   gatehouse ` + name + ` secret/shop-tls service/shop
   gatehouse ` + name + ` service/shop proxy/gw
   gatehouse ` + name + ` globalconfig/rates proxy/gw`,
-		Args:              cobra.ExactArgs(2),
+		Args:              cobra.RangeArgs(2, 4),
 		ValidArgsFunction: completeLink,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := client.LinkPath(args[0], args[1])
+			objects, err := namedObjects(cmd, args, 2)
+			if err != nil {
+				return err
+			}
+			path, err := client.LinkPath(objects[0], objects[1])
 			if err != nil {
 				return err
 			}
 			return send(cmd, client.Request{Method: method, Path: path}, func(status int) string {
-				return words(status, args[0], args[1])
+				return words(status, objects[0], objects[1])
 			})
 		},
 	}

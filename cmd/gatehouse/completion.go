@@ -48,10 +48,17 @@ func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeObject completes KIND NAME.
+// completeObject completes KIND NAME and KIND/NAME.
 func completeObject(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
+		if word, name, named := strings.Cut(typed, "/"); named {
+			kind, err := client.FindKind(word)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeName(cmd, kind, word+"/", name)
+		}
 		var kinds []string
 		for _, k := range client.Kinds() {
 			kinds = append(kinds, k.Name)

@@ -12,22 +12,27 @@ import (
 
 func newDelete() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "delete KIND NAME",
+		Use:   "delete KIND/NAME",
 		Short: "Delete an object",
 		Long: `Deletes an object. An object that others use is not deleted: the answer names the
 users; detach it from them first. A service is deleted with its routes. A proxy with
 services or connected Envoys is deleted only with --force: its traffic stops at once.`,
 		Example: `  gatehouse delete upstream blue
-  gatehouse delete route shop/root
+  gatehouse delete route/shop/root
+  gatehouse delete key/partners/mobile
   gatehouse delete proxy gw --force --dry-run`,
-		Args:              cobra.ExactArgs(2),
+		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, err := client.FindKind(args[0])
+			objects, err := namedObjects(cmd, args, 1)
 			if err != nil {
 				return err
 			}
-			path, err := kind.Path(args[1])
+			kind, name, err := client.ParseObject(objects[0])
+			if err != nil {
+				return err
+			}
+			path, err := kind.Path(name)
 			if err != nil {
 				return err
 			}
@@ -42,13 +47,22 @@ services or connected Envoys is deleted only with --force: its traffic stops at 
 				query.Set("dry_run", "true")
 			}
 			return send(cmd, client.Request{Method: http.MethodDelete, Path: path, Query: query}, func(int) string {
-				return kind.Name + " " + args[1] + " is deleted"
+				return kind.Name + " " + name + " is deleted"
 			})
 		},
 	}
 	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
 	cmd.Flags().Bool("force", false, "delete a proxy although services are attached to it or Envoys are connected")
 	return withFormat(withServer(withWait(cmd)), "", formatTable, formatJSON, formatYAML)
+}
+
+// namedObjects returns the objects that the arguments of cmd name, which are n.
+func namedObjects(cmd *cobra.Command, args []string, n int) ([]string, error) {
+	objects := client.SplitObjects(args)
+	if len(objects) != n {
+		return nil, fmt.Errorf("this names %s, not %d; usage: %s", plural(len(objects), "object", "objects"), n, cmd.UseLine())
+	}
+	return objects, nil
 }
 
 // send makes a write and reports it; words says what an answer of a status

@@ -21,7 +21,7 @@ service, route, proxy, filter, globalconfig, secret, keyset and key, or their pl
 Routes belong to a service: get route SERVICE shows all of them; so do keys to a keyset. The table of secrets says
 which host names each is for, when it expires and which services use it.`,
 		Example: `  gatehouse get upstreams
-  gatehouse get upstream blue -o yaml
+  gatehouse get upstream/blue -o yaml
   gatehouse get route shop
   gatehouse get route shop/root
   gatehouse get keys partners
@@ -30,18 +30,22 @@ which host names each is for, when it expires and which services use it.`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, err := client.FindKind(args[0])
+			objects, err := namedObjects(cmd, args, 1)
 			if err != nil {
 				return err
 			}
-			path, one, err := pathOf(kind, args[1:])
+			kind, name, err := client.ParseList(objects[0])
+			if err != nil {
+				return err
+			}
+			path, one, err := pathOf(kind, name)
 			if err != nil {
 				return err
 			}
 			query := url.Values{}
 			for _, flag := range []string{"tag", "expires-before"} {
 				if one && text(cmd, flag) != "" {
-					return fmt.Errorf("--%s chooses from all %s; leave out the name %q", flag, kind.Plural(), args[1])
+					return fmt.Errorf("--%s chooses from all %s; leave out the name %q", flag, kind.Plural(), name)
 				}
 			}
 			if tag := text(cmd, "tag"); tag != "" {
@@ -67,16 +71,16 @@ which host names each is for, when it expires and which services use it.`,
 }
 
 // pathOf is the path of a list or of one object.
-func pathOf(kind client.Kind, names []string) (path string, one bool, err error) {
+func pathOf(kind client.Kind, name string) (path string, one bool, err error) {
 	switch {
-	case kind.In != "" && len(names) == 0:
+	case kind.In != "" && name == "":
 		return "", false, fmt.Errorf("name the %s: gatehouse get %s %s", kind.In, kind.Name, strings.ToUpper(kind.In))
-	case kind.In != "" && names[0] != "" && !strings.Contains(names[0], "/"):
-		return client.Path(kind.In, names[0], kind.Name), false, nil
-	case len(names) == 0:
+	case kind.In != "" && !strings.Contains(name, "/"):
+		return client.Path(kind.In, name, kind.Name), false, nil
+	case name == "":
 		return client.Path(kind.Name), false, nil
 	}
-	path, err = kind.Path(names[0])
+	path, err = kind.Path(name)
 	return path, true, err
 }
 

@@ -33,11 +33,15 @@ func newKeyCreate() *cobra.Command {
 		Short: "Create an API key and print it; it is never shown again",
 		Example: `  gatehouse key create partners/mobile > mobile.key
   gatehouse key create partners/mobile-2 --description "the phone app, from May on" --wait`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			set, name, ok := strings.Cut(args[0], "/")
+			text := strings.Join(args, "/")
+			if kind, name, err := client.ParseObject(text); err == nil && kind.Name == "key" {
+				text = name
+			}
+			set, name, ok := strings.Cut(text, "/")
 			if !ok || set == "" || name == "" || strings.Contains(name, "/") {
-				return fmt.Errorf("%q does not name a key; write KEYSET/NAME", args[0])
+				return fmt.Errorf("%q does not name a key; write KEYSET/NAME", text)
 			}
 			return createKey(cmd, set, name)
 		},

@@ -13,6 +13,9 @@ var _ = Describe("key create", func() {
 		f.serve()
 		Expect(run1("", "key", "create", "partners/mobile", "--description", "the app")).To(Equal(result{0, "c2VjcmV0\n", ""}))
 		Expect(f.bodies).To(Equal([]string{"Key_description=the+app&Key_name=mobile"}))
+		for _, args := range [][]string{{"partners", "mobile"}, {"key/partners/mobile"}, {"key", "partners/mobile"}, {"keyset/partners/key/mobile"}} {
+			Expect(run1("", append([]string{"key", "create"}, args...)...)).To(Equal(result{0, "c2VjcmV0\n", ""}))
+		}
 		for _, name := range []string{"mobile", "/mobile", "partners/", "a/b/c"} {
 			Expect(run1("", "key", "create", name)).To(Equal(result{2, "", "gatehouse: \"" + name + "\" does not name a key; write KEYSET/NAME\n"}))
 		}

@@ -42,6 +42,20 @@ var _ = Describe("get", func() {
 			"route_name    root\nroute_prefix  /\nroute_config  {\"match\":\"segment\"}\ntags\n"))
 	})
 
+	DescribeTable("reads both forms of a name", func(call string, args ...string) {
+		f := serving(call, reply{200, `{"data":{"core_db_x":[{"name":"x"}]}}`, nil})
+		good(append([]string{"get"}, args...)...)
+		Expect(f.calls).To(Equal([]string{call}))
+	},
+		Entry(nil, "GET /upstream/blue", "upstream", "blue"),
+		Entry(nil, "GET /upstream/blue", "upstreams/blue"),
+		Entry(nil, "GET /service/shop/route/root", "route/shop/root"),
+		Entry(nil, "GET /service/shop/route/root", "service/shop/route/root"),
+		Entry(nil, "GET /service/shop/route?limit=1000", "routes/shop"),
+		Entry(nil, "GET /keyset/partners/key?limit=1000", "keys", "partners"),
+		Entry(nil, "GET /keyset/partners/key/mobile", "key/partners/mobile"),
+	)
+
 	It("shows the routes of a service", func() {
 		serving("GET /service/shop/route?limit=1000", reply{200, `{"data":{"core_db_route":[]}}`, nil})
 		Expect(good("get", "routes", "shop")).To(Equal("[]\n"))
@@ -61,6 +75,10 @@ var _ = Describe("get", func() {
 		Entry(nil, `context "x" does not exist, nor does any other; create it with gatehouse context set x --server URL`, "get", "upstream", "--context", "x"),
 		Entry(nil, `the server "x" is not an address such as http://127.0.0.1:1323`, "get", "upstream", "--server", "x"),
 		Entry(nil, `"x" is not a revision: a whole number, see gatehouse history`, "rollback", "x"),
+		Entry(nil, `this names 2 objects, not 1; usage: gatehouse delete KIND/NAME [flags]`, "delete", "upstream/blue", "upstream/red"),
+		Entry(nil, `"blue/" is not the name of one key`, "delete", "key/blue/"),
+		Entry(nil, `this names 1 object, not 2; usage: gatehouse attach KIND/NAME KIND/NAME [flags]`, "attach", "upstream", "blue"),
+		Entry(nil, `"rout" is not a kind of object; did you mean route?`, "delete", "service/shop/rout/root"),
 		Entry(nil, "--force is for proxies; detach the upstream from the objects that use it", "delete", "upstream", "blue", "--force"),
 		Entry(nil, "name the document: gatehouse apply -f FILE, -f DIRECTORY, or -f - for standard input", "apply"),
 	)
@@ -98,6 +116,14 @@ var _ = Describe("Small writes", func() {
 		Entry(nil, "DELETE /proxy/gw?force=true", 200, "proxy gw is deleted", "delete", "proxy", "gw", "--force"),
 		Entry(nil, "DELETE /service/shop/route/root", 200, "route shop/root is deleted", "delete", "routes", "shop/root"),
 		Entry(nil, "POST /service/shop/route/root/upstream/blue", 201, "upstream/blue is attached to service/shop/route/root", "attach", "upstream/blue", "service/shop/route/root"),
+		Entry(nil, "DELETE /upstream/blue", 200, "upstream blue is deleted", "delete", "upstreams/blue"),
+		Entry(nil, "DELETE /service/shop/route/root", 200, "route shop/root is deleted", "delete", "service/shop/route/root"),
+		Entry(nil, "DELETE /service/shop/route/root", 200, "route shop/root is deleted", "delete", "service", "shop/route/root"),
+		Entry(nil, "DELETE /keyset/partners/key/mobile", 200, "key partners/mobile is deleted", "delete", "key/partners/mobile"),
+		Entry(nil, "DELETE /keyset/partners/key/mobile", 200, "key partners/mobile is deleted", "delete", "key", "partners/mobile"),
+		Entry(nil, "POST /service/shop/route/root/upstream/blue", 201, "upstream/blue is attached to route/shop/root", "attach", "upstream", "blue", "route", "shop/root"),
+		Entry(nil, "POST /service/shop/route/root/upstream/blue", 201, "upstream/blue is attached to route/shop/root", "attach", "upstream/blue", "route", "shop/root"),
+		Entry(nil, "DELETE /service/shop/secret/tls", 200, "secret/tls is detached from service/shop", "detach", "secret", "tls", "service/shop"),
 		Entry(nil, "POST /proxy/gw/service/shop", 200, "service/shop was attached to proxy/gw already", "attach", "service/shop", "proxy/gw"),
 		Entry(nil, "DELETE /service/shop/secret/tls", 200, "secret/tls is detached from service/shop", "detach", "secret/tls", "service/shop"),
 		Entry(nil, "POST /revision/7/rollback", 200, "the configuration is back at revision 7", "rollback", "7"),
@@ -174,6 +200,9 @@ var _ = Describe("Shell completion", func() {
 		f.answers["GET /service/shop/route?limit=100"] = reply{200, `{"data":{"core_db_route":[{"route_name":"root"}]}}`, nil}
 		Expect(complete("get", "")).To(Equal("upstream\nservice\nroute\nproxy\nfilter\nglobalconfig\nsecret\nkeyset\nkey\n:4\n"))
 		Expect(complete("delete", "upstreams", "b")).To(Equal("blue\n:4\n"))
+		Expect(complete("delete", "upstreams/b")).To(Equal("upstreams/blue\n:4\n"))
+		Expect(complete("delete", "routes/shop/")).To(Equal("routes/shop/root\n:4\n"))
+		Expect(complete("delete", "x/")).To(Equal(":4\n"))
 		Expect(complete("get", "route", "")).To(Equal("shop/\n:6\n"))
 		Expect(complete("get", "route", "shop/")).To(Equal("shop/root\n:4\n"))
 		Expect(complete("attach", "")).To(Equal("upstream/\nservice/\nfilter/\nglobalconfig/\nsecret/\n:6\n"))

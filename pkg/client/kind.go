@@ -84,20 +84,52 @@ func ParseObject(text string) (k Kind, name string, err error) {
 	if !ok || name == "" {
 		return Kind{}, "", fmt.Errorf("%q does not name an object; write KIND/NAME such as upstream/blue or service/shop/route/root", text)
 	}
-	if k, err = FindKind(word); err != nil {
+	if k, name, err = findNamed(word, name); err != nil {
 		return Kind{}, "", err
-	}
-	if parts := strings.Split(name, "/"); len(parts) == 3 {
-		inner, err := FindKind(parts[1])
-		if err != nil {
-			return Kind{}, "", err
-		}
-		if inner.In == k.Name {
-			k, name = inner, parts[0]+"/"+parts[2]
-		}
 	}
 	_, err = k.Path(name)
 	return k, name, err
+}
+
+// findNamed finds the kind of an object by a word before its name, which may be that of its owner.
+func findNamed(word, name string) (Kind, string, error) {
+	k, err := FindKind(word)
+	if err != nil {
+		return Kind{}, "", err
+	}
+	parts := strings.Split(name, "/")
+	if len(parts) != 3 || !slices.ContainsFunc(Kinds(), func(inner Kind) bool { return inner.In == k.Name }) {
+		return k, name, nil
+	}
+	inner, err := FindKind(parts[1])
+	if err != nil {
+		return Kind{}, "", err
+	}
+	if inner.In == k.Name {
+		return inner, parts[0] + "/" + parts[2], nil
+	}
+	return k, name, nil
+}
+
+// SplitObjects returns the objects that arguments name, each as one KIND/NAME or as KIND and NAME,
+// in the first form. A kind at the end may have no name.
+func SplitObjects(args []string) (objects []string) {
+	for len(args) > 0 {
+		n := 1
+		if !strings.Contains(args[0], "/") {
+			n = min(2, len(args))
+		}
+		objects = append(objects, strings.Join(args[:n], "/"))
+		args = args[n:]
+	}
+	return objects
+}
+
+// ParseList reads KIND, KIND/NAME, or the kind of parts and the name of their owner. name is empty
+// if the arguments name no object of the kind.
+func ParseList(text string) (k Kind, name string, err error) {
+	word, name, _ := strings.Cut(text, "/")
+	return findNamed(word, name)
 }
 
 // LinkPath is the path of the link that attaches what to target, both as
