@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -80,6 +81,9 @@ func start(cmd *cobra.Command, work func(context.Context, config.Config, app.Env
 		env.Log.Warn("questionable setting", "reason", w)
 	}
 	if err := work(cmd.Context(), cfg, env); err != nil {
+		if _, wrong := errors.AsType[*app.SettingError](err); wrong {
+			return err
+		}
 		return &runError{err}
 	}
 	return nil

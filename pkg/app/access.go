@@ -68,8 +68,8 @@ func (p port) needsToken(ctx context.Context, cfg config.Config, tokens store.To
 		if cfg.Mode == config.ModeKubernetes {
 			give = "give a token with --api-admin-token-file"
 		}
-		err = fmt.Errorf("--%s %s is not a loopback address and the REST API has no token, so everybody who reaches it could %s: %s, or allow it with --insecure-api",
-			p.flag, p.given, p.could, give)
+		err = &SettingError{fmt.Errorf("--%s %s is not a loopback address and the REST API has no token, so everybody who reaches it could %s: %s, or allow it with --insecure-api",
+			p.flag, p.given, p.could, give)}
 	}
 	return some, err
 }

@@ -29,6 +29,14 @@ type Env struct {
 	Program, Version string
 }
 
+// SettingError says that the settings do not fit the database, so that the same start fails again.
+type SettingError struct{ Err error }
+
+func (e *SettingError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *SettingError) Unwrap() error { return e.Err }
+
 // reapOrphans waits for orphans until stop is called, if there can be any. children are
 // the processes that the program waits for itself.
 func (e Env) reapOrphans(children *standalone.Children) (stop func()) {

@@ -2,12 +2,10 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
@@ -49,16 +47,13 @@ type controlPlane struct {
 	mirror *standalone.RunDir
 	// providers keeps what is learned from identity providers.
 	providers *providers.Watch
-	api       net.Listener
+	api       *apiServer
 	xds       *xdsPort
-	http      *http.Server
 	grpc      *grpc.Server
 	// certificates keeps the secrets of --tls-dir; nil if there is none.
 	certificates *tlsdir.Dir
 	// debug serves profiles; nil if no setting enables it.
 	debug *debugServer
-	// https reports whether the API has a certificate. (net/http itself sets the TLSConfig of any server.)
-	https bool
 	// loaded is Env.Loaded.
 	loaded func()
 	// admin is the address of the admin port; empty if there is none.
@@ -140,9 +135,7 @@ func openControlPlane(
 	if err := addMetrics(&access, registry, p, env.Version); err != nil {
 		return nil, err
 	}
-	if err := p.openHTTP(ctx, cfg, access); err != nil {
-		return nil, err
-	}
+	p.api.answer(ctx, access)
 	opened = true
 	return p, nil
 }
@@ -178,7 +171,7 @@ func (p *controlPlane) compileSettings(cfg config.Config, limits *limiter) (comp
 
 // open binds the addresses and opens the store. lost says why the database seems to be lost.
 func (p *controlPlane) open(ctx context.Context, cfg config.Config, own *ownEnvoy) (lost string, err error) {
-	if p.api, err = listen(ctx, cfg.APIAddr, "api-addr", "REST API"); err != nil {
+	if p.api, err = listenAPI(ctx, cfg, p.log); err != nil {
 		return "", err
 	}
 	p.xds = &xdsPort{}
@@ -193,7 +186,7 @@ func (p *controlPlane) open(ctx context.Context, cfg config.Config, own *ownEnvo
 	if cfg.Mode == config.ModeKubernetes {
 		p.store, p.mirror, err = openMirror(ctx, cfg, p.log)
 	} else {
-		p.store, lost, err = openStore(ctx, cfg, p.log)
+		p.store, lost, err = awaitStore(ctx, cfg, p.api, p.log)
 	}
 	if err != nil {
 		return "", err
@@ -201,58 +194,13 @@ func (p *controlPlane) open(ctx context.Context, cfg config.Config, own *ownEnvo
 	return lost, p.xds.open(ctx, cfg, p.store, own, p.log)
 }
 
-// openHTTP makes the server of the API.
-func (p *controlPlane) openHTTP(ctx context.Context, cfg config.Config, access rest.Options) error {
-	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
-	access.OnStop = func(f func()) func() bool { return context.AfterFunc(stopping, f) }
-	p.http = &http.Server{
-		Handler:           rest.New(access),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
-	}
-	// Shutdown waits for requests to end, and a stream of events never ends by itself.
-	p.http.RegisterOnShutdown(stop)
-	if cfg.APITLSCert != "" {
-		pair, err := loadCertificate(cfg.APITLSCert, cfg.APITLSKey, p.log)
-		if err != nil {
-			return err
-		}
-		p.https = true
-		p.http.TLSConfig = &tls.Config{GetCertificate: pair.get, MinVersion: tls.VersionTLS12}
-	}
-	return nil
-}
-
 // accessOptions returns the options for access to the API.
 func (p *controlPlane) accessOptions(ctx context.Context, cfg config.Config) (rest.Options, error) {
-	mayOpen, err := checkAccess(ctx, cfg, p.api.Addr(), p.store, p.log)
+	mayOpen, err := checkAccess(ctx, cfg, p.api.listener.Addr(), p.store, p.log)
 	return rest.Options{
 		Tokens: p.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts,
 		ProxyTokens: p.store, ProxyTokensChanged: p.xds.tokens.Changed,
 	}, err
-}
-
-// serveAPI serves the API, with TLS if it has a certificate.
-func (p *controlPlane) serveAPI() error {
-	serve := p.http.Serve
-	if p.https {
-		serve = func(l net.Listener) error { return p.http.ServeTLS(l, "", "") }
-	}
-	if err := serve(p.api); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving the REST API: %w", err)
-	}
-	return nil
-}
-
-// apiURL returns the URL of the API at an address of its listener.
-func (p *controlPlane) apiURL(addr string) string {
-	if p.https {
-		return "https://" + addr
-	}
-	return "http://" + addr
 }
 
 // run serves until ctx ends or a part fails.
@@ -275,7 +223,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 		group.Go(func() error { return p.kube.Run(ctx) })
 	}
 	group.Go(func() error { return p.awaitLoaded(ctx) })
-	group.Go(p.serveAPI)
+	group.Go(p.api.run)
 	if p.replicas != nil {
 		group.Go(func() error { return p.replicas.Run(ctx) })
 	}
@@ -293,13 +241,13 @@ func (p *controlPlane) run(ctx context.Context) error {
 		defer p.grpc.Stop()
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiDrain)
 		defer cancel()
-		if err := p.http.Shutdown(drain); err != nil {
+		if err := p.api.Shutdown(drain); err != nil {
 			p.log.Warn("requests to the api were cut off", "err", err)
-			return p.http.Close()
+			return p.api.Close()
 		}
 		return nil
 	})
-	where := []any{"api", p.apiURL(p.api.Addr().String()), "xds", p.xds.listener.Addr().String()}
+	where := []any{"api", p.api.url(p.api.listener.Addr().String()), "xds", p.xds.listener.Addr().String()}
 	if p.admin != "" {
 		where = append(where, "admin", p.admin)
 	}
@@ -340,9 +288,7 @@ func (p *controlPlane) ready() error {
 
 // close releases what was opened. It may close again what Serve has closed.
 func (p *controlPlane) close() {
-	if p.api != nil {
-		_ = p.api.Close()
-	}
+	p.api.close()
 	p.xds.close()
 	if p.debug != nil {
 		_ = p.debug.listener.Close()

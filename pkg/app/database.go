@@ -9,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
@@ -58,6 +61,48 @@ func printDatabase(env Env, dsn string) error {
 	return err
 }
 
+const (
+	// answerStartingAfter is how long a start may take before the API says what it waits for.
+	answerStartingAfter = time.Second
+	// A database that is away is tried again after a while, which doubles up to the second.
+	minDatabaseWait, maxDatabaseWait = 250 * time.Millisecond, 2 * time.Second
+	// remindEvery is how often the log repeats that the database is away.
+	remindEvery = time.Minute
+)
+
+// awaitStore is openStore for a server: it waits for a database that is away, as the server does when it loses the
+// database later. Meanwhile api says so.
+func awaitStore(ctx context.Context, cfg config.Config, api *apiServer, log *slog.Logger) (opened *sqlstore.Store, lost string, err error) {
+	var reason atomic.Pointer[string]
+	api.answerStarting(answerStartingAfter, log, func() error {
+		if why := reason.Load(); why != nil {
+			return errors.New("waiting for the database: " + *why)
+		}
+		return errors.New("the database is not open yet")
+	})
+	began, told, pause := time.Now(), time.Time{}, minDatabaseWait
+	for {
+		opened, lost, err = openStore(ctx, cfg, log)
+		if !sqlstore.IsAway(err) {
+			if err == nil && reason.Load() != nil {
+				log.Info("the database answers", "waited", time.Since(began).Round(time.Millisecond))
+			}
+			return opened, lost, err
+		}
+		why := err.Error()
+		if last := reason.Swap(&why); last == nil || *last != why || time.Since(told) >= remindEvery {
+			log.Warn("waiting for the database, which does not answer", "err", err, "waited", time.Since(began).Round(time.Millisecond))
+			told = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, "", fmt.Errorf("waiting for the database: %w", ctx.Err())
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, maxDatabaseWait)
+	}
+}
+
 // openStore opens the database with the key that seals its secrets. lost says why the
 // database seems to replace one that was lost; empty means that it does not.
 func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened *sqlstore.Store, lost string, err error) {
@@ -67,7 +112,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened
 	}
 	path, err := secretKeyFile(cfg)
 	if err != nil {
-		return nil, "", err
+		return nil, "", &SettingError{err}
 	}
 	keyring, created, err := seal.OpenOrCreate(path)
 	if err != nil {
@@ -82,6 +127,9 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened
 				err = seal.MissingError(path)
 			}
 			err = errors.Join(err, os.Remove(path))
+		}
+		if model.IsKind(err, model.Invalid) && !errors.Is(err, sqlstore.ErrOtherKey) { // the URL
+			err = &SettingError{err}
 		}
 		return nil, "", err
 	}

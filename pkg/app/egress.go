@@ -67,7 +67,7 @@ func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, registr
 // listenPlaces returns the addresses where the program listens.
 func (p *controlPlane) listenPlaces() []egress.Place {
 	list := []egress.Place{
-		{What: "Gatehouse's own API", Addr: addrPort(p.api.Addr().String())}, {What: "Gatehouse's own xDS server", Addr: addrPort(p.xds.listener.Addr().String())},
+		{What: "Gatehouse's own API", Addr: addrPort(p.api.listener.Addr().String())}, {What: "Gatehouse's own xDS server", Addr: addrPort(p.xds.listener.Addr().String())},
 	}
 	if p.admin != "" {
 		list = append(list, egress.Place{What: "Envoy's admin endpoint", Addr: addrPort(p.admin)})

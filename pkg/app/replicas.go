@@ -21,7 +21,7 @@ const leaveTime = 2 * time.Second
 // joinBoard makes the hub that reports this replica to the others. Without a board
 // there are no others.
 func (p *controlPlane) joinBoard(cfg config.Config, registry *status.Registry, ads *server.Server, wait waiter) error {
-	p.replica = replicaName(p.api)
+	p.replica = replicaName(p.api.listener)
 	board := p.store.Board()
 	if p.kube == nil && board == nil {
 		return nil

@@ -107,7 +107,7 @@ func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlan
 	}
 	at := func(port int) string { return reachableAddr(&net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: port}) }
 	demo := standalone.Demo{
-		API: plane.apiURL(reachableAddr(plane.api.Addr())), Gateway: "http://" + at(own.HTTPPort), HTTPS: "https://" + at(own.HTTPSPort),
+		API: plane.api.url(reachableAddr(plane.api.listener.Addr())), Gateway: "http://" + at(own.HTTPPort), HTTPS: "https://" + at(own.HTTPSPort),
 		Token: cfg.APIAdminToken, TokenText: "$GATEHOUSE_API_ADMIN_TOKEN",
 		Proxy: cfg.Proxy, Ready: child.Ready(), Out: env.Stdout,
 		Program: env.Program, LogFile: env.LogFile,

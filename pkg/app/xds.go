@@ -100,9 +100,9 @@ func checkXDSAccess(ctx context.Context, cfg config.Config, addr net.Addr, token
 		return false, err
 	}
 	if !some {
-		return false, fmt.Errorf("--%s %s is not a loopback address, and nothing proves who connects there, so everybody who reaches it could read the configuration of every proxy, "+
+		return false, &SettingError{fmt.Errorf("--%s %s is not a loopback address, and nothing proves who connects there, so everybody who reaches it could read the configuration of every proxy, "+
 			"private keys included: give it a certificate with --xds-tls-cert and --xds-tls-key, and the authority of the Envoys' certificates with --xds-tls-client-ca "+
-			"(gatehouse pki makes them), or allow it with --insecure-xds", p.flag, p.given)
+			"(gatehouse pki makes them), or allow it with --insecure-xds", p.flag, p.given)}
 	}
 	log.Warn("tokens reach the xds port unencrypted, and so do private keys: give --xds-tls-cert", append(at, "by", "token")...)
 	return false, nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -68,6 +69,30 @@ func (s *Store) stepTimeoutError(err error) error {
 // unavailableError returns the error of a database that does not answer.
 func (s *Store) unavailableError(err error) error {
 	return &model.Error{Kind: model.Unavailable, Message: "the database does not answer", Hint: s.awayHint, Err: err}
+}
+
+// awayError says that a database could not be opened, and may be later, without another setting.
+type awayError struct{ cause *model.Error }
+
+func (e *awayError) Error() string { return e.cause.Error() }
+
+// Unwrap returns what a user can read.
+func (e *awayError) Unwrap() error { return e.cause }
+
+// IsAway reports whether Open failed because the database is away: the same call may work later. Only PostgreSQL can
+// be away.
+func IsAway(err error) bool {
+	_, ok := errors.AsType[*awayError](err)
+	return ok
+}
+
+// mayReturn reports whether a database that cannot be opened may be open later. One that refuses the user or the
+// password answers.
+func mayReturn(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && strings.HasPrefix(e.Code, "28") {
+		return false
+	}
+	return classify(err) == classAway
 }
 
 // failWrite is fail for a statement that wrote obj.

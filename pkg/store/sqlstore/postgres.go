@@ -159,6 +159,9 @@ func (s *Store) connectError(ctx context.Context, cfg *pgx.ConnConfig, err error
 		e.Message = "cannot be used: " + cause.Error()
 	}
 	e.Message = "Postgres at " + address(cfg) + " " + e.Message
+	if mayReturn(err) {
+		return &awayError{e}
+	}
 	return e
 }
 

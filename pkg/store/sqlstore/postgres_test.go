@@ -3,11 +3,13 @@ package sqlstore_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -199,6 +201,23 @@ var _ = Describe("Postgres", func() {
 		Expect(err).To(MatchError(HaveSuffix("refuses the connection (check that it is running and listens there)")))
 	})
 
+	DescribeTable("reports whether it is away, or answers and refuses", func(ctx SpecContext, url func() string, away bool) {
+		_, err := sqlstore.Open(ctx, sqlstore.Options{URL: url()})
+		Expect(err).To(HaveOccurred())
+		Expect(sqlstore.IsAway(err)).To(Equal(away), err.Error())
+	},
+		Entry("a closed port", func() string { return fmt.Sprintf("postgres://127.0.0.1:%d/x", closedPort()) }, true),
+		Entry("a host that has no address yet", func() string { return "postgres://gatehouse.invalid/x" }, true),
+		Entry("a server that closes the connection", hangUp, true),
+		Entry("a server that is starting", func() string { return refusing("57P03") }, true),
+		Entry("a server without a free connection", func() string { return refusing("53300") }, true),
+		Entry("a wrong password", func() string { return withPassword("wr0ng") }, false),
+		Entry("a user that may not connect", func() string { return refusing("28000") }, false),
+		Entry("a missing database", func() string { return server.URL("none") }, false),
+		Entry("no right to make tables", func() string { return refusing("42501") }, false),
+		Entry("a URL that names no database", func() string { return "mysql://127.0.0.1/x" }, false),
+	)
+
 	It("opens with a password", func(ctx SpecContext) {
 		url := newPostgres(ctx)
 		conn, err := pgx.Connect(ctx, url)
@@ -213,6 +232,40 @@ var _ = Describe("Postgres", func() {
 
 func withPassword(password string) string {
 	return strings.Replace(server.URL("postgres"), "postgres@", postgres.PasswordUser+":"+password+"@", 1)
+}
+
+// hangUp returns the URL of a server that closes each connection.
+func hangUp() string { return fake(func(net.Conn) {}) }
+
+// refusing returns the URL of a server that answers each start of a session with an error.
+func refusing(code string) string {
+	return fake(func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 1024)) // its startup message is shorter
+		answer, err := (&pgproto3.ErrorResponse{Severity: "FATAL", Code: code, Message: "not now"}).Encode(nil)
+		Expect(err).NotTo(HaveOccurred())
+		_, _ = conn.Write(answer)
+	})
+}
+
+// fake returns the URL of a server that does this with each connection.
+func fake(handle func(net.Conn)) string {
+	GinkgoHelper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(l.Close)
+	go func() {
+		defer GinkgoRecover()
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			Expect(conn.SetDeadline(time.Now().Add(time.Minute))).To(Succeed())
+			handle(conn)
+			_ = conn.Close()
+		}
+	}()
+	return "postgres://" + l.Addr().String() + "/x?sslmode=disable"
 }
 
 // closedPort returns a port without a listener.

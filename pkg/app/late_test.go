@@ -1,0 +1,66 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+var _ = Describe("A server without its database", func() {
+	// without returns the settings of a server whose database is away, and the port of its API.
+	without := func(flags map[string]string) (map[string]string, int) {
+		GinkgoHelper()
+		port, err := testkit.FreePort()
+		Expect(err).NotTo(HaveOccurred())
+		flags["api-addr"] = fmt.Sprintf("127.0.0.1:%d", port)
+		flags["database-url"] = "postgres://127.0.0.1:1/gatehouse?sslmode=disable"
+		return flags, port
+	}
+
+	It("waits, says for what, and stops when it is told to", func() {
+		flags, port := without(map[string]string{})
+		dir := GinkgoT().TempDir()
+		r, stop := serveUntil(settings(dir, flags))
+		Eventually(r.log).Should(gbytes.Say(`level=WARN msg="waiting for the database, which does not answer" ` +
+			`err="Postgres at 127.0.0.1:1 refuses the connection \(check that it is running and listens there\)" waited=`))
+		var answer string
+		Eventually(func() (code int) {
+			code, answer = call("GET", fmt.Sprintf("http://127.0.0.1:%d/ready", port), "", "")
+			return code
+		}).Should(Equal(503))
+		Expect(answer).To(ContainSubstring("not ready: waiting for the database: Postgres at 127.0.0.1:1 refuses the connection"))
+		Expect(status(fmt.Sprintf("http://127.0.0.1:%d/health", port), "")).To(Equal(200))
+		stop()
+		Eventually(r.done).Should(Receive(MatchError("waiting for the database: context canceled")))
+		Expect(string(r.log.Contents())).NotTo(ContainSubstring("gatehouse is up"))
+		Expect(os.ReadDir(dir)).To(BeEmpty(), "a key that was made for a database that nobody has seen would be in the way of the right one")
+	})
+
+	It("reports a port that asks for a proof which nobody has as a wrong setting", func() {
+		for _, flag := range []string{"api-addr", "xds-addr"} {
+			r := serve(settings(GinkgoT().TempDir(), map[string]string{flag: "0.0.0.0:0"}))
+			var err error
+			Eventually(r.done).Should(Receive(&err))
+			wrong, ok := errors.AsType[*app.SettingError](err)
+			Expect(ok).To(BeTrue(), "%s: %v", flag, err)
+			Expect(wrong.Err).To(MatchError(HavePrefix("--" + flag + " 0.0.0.0:0")))
+		}
+	})
+
+	It("reports a taken port before it waits", func() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(l.Close)
+		flags, _ := without(map[string]string{"xds-addr": l.Addr().String()})
+		r := serve(settings(GinkgoT().TempDir(), flags))
+		Eventually(r.done).Should(Receive(MatchError(ContainSubstring("the xDS server cannot listen on " + l.Addr().String()))))
+	})
+})
