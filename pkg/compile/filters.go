@@ -40,12 +40,12 @@ func filterTypes() []filterType {
 		namingFilterOf(model.FilterMirror, nil, addMirror),
 		filterOf(model.FilterHostRewrite, nil, addHostRewrite, nil),
 		filterOf(model.FilterCORS, nil, addRouteCORS, nil),
-		filterOf(model.FilterCSRF, addHostCSRF, addRouteCSRF, nil).addingUp(),
+		filterOf(model.FilterCSRF, addHostCSRF, addRouteCSRF, nil),
 		filterOf(model.FilterOIDC, addLogin, nil, nil),
 		namingFilterOf(model.FilterJWT, addHostJWT, addRouteJWT),
 		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
-		filterOf(model.FilterIPAccess, addHostIPAccess, addRouteIPAccess, nil).addingUp(),
-		filterOf(model.FilterRBAC, addHostAccess, addRouteAccess, nil).addingUp(),
+		filterOf(model.FilterIPAccess, addHostIPAccess, addRouteIPAccess, nil),
+		filterOf(model.FilterRBAC, addHostAccess, addRouteAccess, nil),
 		filterOf(model.FilterMaintenance, addMaintenance, nil, nil),
 		filterOf(model.FilterCompress, addHostCompress, addRouteCompress, nil),
 		filterOf(model.FilterBodyLimit, nil, addBodyLimit, nil),
@@ -78,7 +78,7 @@ func filterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, ro
 // namingFilterOf is filterOf for a type whose hooks need the objects that the configuration
 // names.
 func namingFilterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, route func(*ir.Route, S, Place) error) filterType {
-	return filterType{name: name, host: placed(host), route: placed(route), takes: func(spec model.Spec) bool { _, ok := spec.(S); return ok }}
+	return filterType{name: name, host: placed(host), route: placed(route), together: model.AddsUp(name), takes: func(spec model.Spec) bool { _, ok := spec.(S); return ok }}
 }
 
 // placed turns a hook for type S into a hook for any configuration.
@@ -92,11 +92,6 @@ func placed[T any, S model.Spec](add func(T, S, Place) error) func(T, model.Spec
 		}
 		return nil
 	}
-}
-
-func (ft filterType) addingUp() filterType {
-	ft.together = true
-	return ft
 }
 
 // globalConfigType is what global configs of one type do.

@@ -19,7 +19,7 @@ func addMaintenance(h *ir.Host, f *model.MaintenanceFilter, _ Place) error {
 		RetryAfter: f.RetryAfter, Except: sortRanges(parseRanges(f.Except)),
 	}
 	h.Last = []*ir.Route{{
-		Name: "maintenance", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"}, Respond: &ir.Respond{Status: http.StatusNotFound}, Public: true,
+		Name: "maintenance", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"}, Respond: &ir.Respond{Status: http.StatusNotFound, Body: "nothing is served for this host and path\n"}, Public: true,
 	}}
 	return nil
 }

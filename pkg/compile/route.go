@@ -105,12 +105,15 @@ func ruledOut(u *model.Upstream, s Settings) string {
 	return s.Foreign.Name(u.IP, u.Port)
 }
 
+// unavailable is what clients read where something cannot work. The reason and the names are for operators.
+const unavailable = "this service is not available\n"
+
 // Unavailable returns a fixed 503 without filters in place of a route that cannot work, and the condition
 // with the reason.
 func Unavailable(t *model.RouteTree, code, what string) (*ir.Route, *model.Condition) {
 	route := &ir.Route{
 		Name: t.Route.Name, Match: match(t.Route),
-		Respond: &ir.Respond{Status: http.StatusServiceUnavailable, Body: "route " + t.Route.Name + " " + what + "\n"},
+		Respond: &ir.Respond{Status: http.StatusServiceUnavailable, Body: unavailable},
 	}
 	return route, &model.Condition{Key: t.Route.Key(), Code: code, Message: "the route " + what + " and answers 503"}
 }
@@ -119,7 +122,7 @@ func Unavailable(t *model.RouteTree, code, what string) (*ir.Route, *model.Condi
 func UnavailableRoute() *ir.Route {
 	return &ir.Route{
 		Name: "unavailable", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"},
-		Respond: &ir.Respond{Status: http.StatusServiceUnavailable, Body: "this service is not available\n"},
+		Respond: &ir.Respond{Status: http.StatusServiceUnavailable, Body: unavailable},
 	}
 }
 

@@ -1,6 +1,10 @@
 package explain
 
-import "github.com/gatehouse-gateway/gatehouse/pkg/health"
+import (
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/health"
+)
 
 // Answer describes what happens to a request, and why.
 type Answer struct {
@@ -13,6 +17,10 @@ type Answer struct {
 	// GRPCStatus is the grpc-status of the gateway's own response to a gRPC client.
 	// Status is then 200.
 	GRPCStatus int `json:"grpc_status,omitempty"`
+	// RefusedBy are the paths of the objects that cause the gateway's own response. A caller that knows them sets it, from
+	// FilterType: the type of the filter that responds; empty means no filter, or one that is not known.
+	RefusedBy  []string `json:"refused_by,omitempty"`
+	FilterType string   `json:"-"`
 	// Body and Location are parts of the gateway's own response.
 	Body     string `json:"body,omitempty"`
 	Location string `json:"location,omitempty"`
@@ -61,10 +69,12 @@ const (
 	NoUpgrade      = "no_upgrade"      // 403: the upgrade is not allowed
 	NoCluster      = "no_cluster"      // 503: the Envoy has no such cluster
 	NoEndpoints    = "no_endpoints"    // 503: the upstreams have no endpoint
-	LoginRequired  = "login_required"  // 302: the browser is redirected to a login
-	LoginRefused   = "login_refused"   // 401: there is no session, and no redirect to a login is possible
-	LoginCallback  = "login_callback"  // 302 or 401: a browser returns from a login
-	SignedOut      = "signed_out"      // 302: the session ends
+	// 503: no upstream is healthy.
+	NoHealthyUpstream = "no_healthy_upstream"
+	LoginRequired     = "login_required" // 302: the browser is redirected to a login
+	LoginRefused      = "login_refused"  // 401: there is no session, and no redirect to a login is possible
+	LoginCallback     = "login_callback" // 302 or 401: a browser returns from a login
+	SignedOut         = "signed_out"     // 302: the session ends
 	// 403: the host requires a client certificate, and this connection has none.
 	CertificateRequired = "client_certificate_required"
 	KeyRequired         = "key_required"       // 401: http_filter_apikey finds no known key
@@ -93,7 +103,7 @@ type Seen struct {
 
 // Step is one thing that happened. Codes: listener, tls, certificate,
 // client_certificate, client, refused, path, redirect, host, filter, route, upgrade,
-// login, answer, forward, health.
+// login, token, access, answer, forward, health.
 type Step struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -158,6 +168,8 @@ type Cluster struct {
 	// Protocol is http, h2c, tls or h2.
 	Protocol  string     `json:"protocol"`
 	Endpoints []Endpoint `json:"endpoints"`
+	// Panics means that unhealthy endpoints receive requests too while too few are healthy.
+	Panics bool `json:"-"`
 }
 
 // Endpoint is one address.
@@ -206,6 +218,14 @@ type Names struct {
 
 func (a *Answer) step(code, message string) {
 	a.Steps = append(a.Steps, Step{code, message})
+}
+
+// Retell replaces a text in the message and in the last step.
+func (a *Answer) Retell(before, after string) {
+	a.Message = strings.Replace(a.Message, before, after, 1)
+	if last := len(a.Steps) - 1; last >= 0 {
+		a.Steps[last].Message = strings.Replace(a.Steps[last].Message, before, after, 1)
+	}
 }
 
 // endWith adds the last step: the gateway answers itself.

@@ -9,6 +9,8 @@ import (
 	basicauthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/basic_auth/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 // These are the filters for one of several credentials, in their order.
@@ -25,9 +27,14 @@ type credentialsOf struct{ client, user string }
 // ends with the answer.
 func (a *Answer) passCredentials(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	if passes, err := a.passKey(have, s, l, vh, r); !passes {
+		a.FilterType = model.FilterAPIKey
 		return false, err
 	}
-	return a.passAnyOf(have, s, l, vh, r)
+	passes, err := a.passAnyOf(have, s, l, vh, r)
+	if !passes {
+		a.FilterType = model.FilterAnyOf
+	}
+	return passes, err
 }
 
 // passAnyOf reports whether the request has one of several credentials, and none that is wrong. If not, it ends with

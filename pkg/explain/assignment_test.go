@@ -7,8 +7,10 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/health"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -51,6 +53,52 @@ var _ = Describe("A cluster whose endpoints are discovered", func() {
 			{Upstream: "web", Address: "10.0.0.3", Port: 80, Weight: 1, Percent: 50, Zone: "a"},
 		}))
 	})
+
+	// among is an Envoy whose route goes to the cluster and to others that it does not have.
+	among := func(a *endpointv3.ClusterLoadAssignment, weight uint32, others ...string) explain.State {
+		clusters := []*routev3.WeightedCluster_ClusterWeight{{Name: "web", Weight: wrapperspb.UInt32(weight)}}
+		for _, name := range others {
+			clusters = append(clusters, &routev3.WeightedCluster_ClusterWeight{Name: name, Weight: wrapperspb.UInt32(1)})
+		}
+		state := have(a)
+		state.Hosts = []*snapshot.Host{host("shop", []string{"*"}, &routev3.Route{Name: "cart", Match: prefixed("/cart"), Action: &routev3.Route_Route{
+			Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_WeightedClusters{WeightedClusters: &routev3.WeightedCluster{Clusters: clusters}}},
+		}})}
+		return state
+	}
+	one := func(health corev3.HealthStatus) *endpointv3.ClusterLoadAssignment {
+		e := endpoint("10.0.0.2")
+		e.HealthStatus = health
+		return &endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{e}}}}
+	}
+
+	DescribeTable("answers 503 if none of several clusters takes requests", func(state func() explain.State, code string) {
+		Expect(ask(state(), "http://h/cart").Code).To(Equal(code))
+	},
+		Entry("the others are missing", func() explain.State { return among(one(corev3.HealthStatus_DRAINING), 1, "away") }, explain.NoCluster),
+		Entry("those with endpoints have no weight", func() explain.State { return among(one(corev3.HealthStatus_HEALTHY), 0, "away") }, explain.NoCluster),
+		Entry("all are missing", func() explain.State {
+			state := among(one(corev3.HealthStatus_HEALTHY), 1, "away")
+			state.Clusters = nil
+			return state
+		}, explain.NoCluster),
+		Entry("but not if one does", func() explain.State { return among(one(corev3.HealthStatus_HEALTHY), 1, "away") }, explain.Forwarded),
+	)
+
+	DescribeTable("answers 503 if its health keeps all requests away", func(state health.State, panics bool, code string) {
+		a := ask(have(one(corev3.HealthStatus_HEALTHY)), "http://h/cart")
+		a.Forward.Clusters[0].Panics = panics
+		a.Forward.Clusters[0].Endpoints[0].Health = state
+		a.DescribeHealth()
+		Expect(a.Code).To(Equal(code))
+	},
+		Entry("unhealthy", health.Unhealthy, false, explain.NoHealthyUpstream),
+		Entry("ejected", health.Ejected, false, explain.NoHealthyUpstream),
+		Entry("without an address", health.Unresolved, false, explain.NoHealthyUpstream),
+		Entry("unless it then gets all of them", health.Unhealthy, true, explain.Forwarded),
+		Entry("and not if it only failed", health.Failing, false, explain.Forwarded),
+		Entry("and not if nothing is known", health.State(""), false, explain.Forwarded),
+	)
 
 	It("answers 503 without endpoints", func() {
 		a := ask(have(&endpointv3.ClusterLoadAssignment{}), "http://h/cart")

@@ -8,6 +8,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -168,10 +169,10 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	}
 	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
 	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
-	for _, pass := range []passing{a.passPreflight, a.passIPAccess, a.passMaintenance, a.passCSRF} {
-		if passes, err := pass(s, l, vh, chosen); !passes {
-			return err
-		}
+	if passes, err := a.passAll(s, l, vh, chosen, []passing{
+		{model.FilterCORS, a.passPreflight}, {model.FilterIPAccess, a.passIPAccess}, {model.FilterMaintenance, a.passMaintenance}, {model.FilterCSRF, a.passCSRF},
+	}); !passes {
+		return err
 	}
 	if err := a.describeFilters(have, s, l, vh, chosen); err != nil {
 		return err
@@ -180,25 +181,42 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		return err
 	}
 	if !a.passTokens(s, l, vh, chosen) {
+		a.FilterType = tokenFilterOf(vh, chosen)
 		return nil
 	}
 	if passes, err := a.passCredentials(have, s, l, vh, chosen); !passes {
 		return err
 	}
-	for _, pass := range []passing{a.passBasicAuth, a.passClaims, a.passAccess, a.passBodyLimit, a.passFault} {
-		if passes, err := pass(s, l, vh, chosen); !passes {
-			return err
-		}
+	if passes, err := a.passAll(s, l, vh, chosen, []passing{
+		{model.FilterBasicAuth, a.passBasicAuth}, {tokenFilterOf(vh, chosen), a.passClaims}, {model.FilterRBAC, a.passAccess},
+		{model.FilterBodyLimit, a.passBodyLimit}, {model.FilterFault, a.passFault},
+	}); !passes {
+		return err
 	}
 	s, passes, err := a.passTranscoder(s, l, vh, chosen)
 	if !passes {
+		a.FilterType = model.FilterGRPCJSON
 		return err
 	}
 	return a.applyRoute(have, s, vh, chosen, l)
 }
 
-// passing reports whether a request passes a filter. If not, it ends with the answer.
-type passing func(subject, *hcmv3.HttpConnectionManager, *routev3.VirtualHost, *routev3.Route) (bool, error)
+// passing is a filter of a type. pass reports whether a request passes it. If not, it ends with the answer.
+type passing struct {
+	filterType string
+	pass       func(subject, *hcmv3.HttpConnectionManager, *routev3.VirtualHost, *routev3.Route) (bool, error)
+}
+
+// passAll reports whether a request passes all filters, in this order.
+func (a *Answer) passAll(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route, list []passing) (bool, error) {
+	for _, p := range list {
+		if passes, err := p.pass(s, l, vh, r); !passes {
+			a.FilterType = p.filterType
+			return false, err
+		}
+	}
+	return true, nil
+}
 
 func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, error) {
 	if s.headers.get("x-forwarded-proto") == "" { // VirtualHostImpl::getRouteFromEntries
@@ -265,6 +283,7 @@ func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *r
 				"service %s is served over HTTPS only (its field Https is only), so plain HTTP gets %d: ask for https://%s", a.Service, status, a.Request.Host))
 			return nil
 		}
+		a.FilterType = model.FilterDirectResponse
 		a.endWith(DirectResponse, status, "answer", fmt.Sprintf("the route answers %d by itself: %s", status, strings.TrimSpace(a.Body)))
 		return nil
 	case *routev3.Route_Redirect:
@@ -281,11 +300,11 @@ func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *r
 	for _, c := range f.Clusters {
 		a.Envoy.Clusters = append(a.Envoy.Clusters, c.Name)
 	}
-	if missing != "" && len(f.Clusters) == 1 {
+	switch nobody := f.reachesNobody(); {
+	case nobody && missing != "":
 		a.endWith(NoCluster, http.StatusServiceUnavailable, "answer", "the Envoy does not have cluster "+missing)
 		return nil
-	}
-	if missing == "" && f.reachesNobody() {
+	case nobody:
 		a.endWith(NoEndpoints, http.StatusServiceUnavailable, "answer", strings.Join(a.Envoy.Clusters, " and ")+" has no endpoint that receives requests")
 		return nil
 	}

@@ -164,7 +164,7 @@ func (c *Cluster) read(r, assignment *snapshot.Resource, share float64) error {
 		}
 	}
 	c.Policy, c.HealthCheck = strings.ToLower(cluster.GetLbPolicy().String()), len(cluster.GetHealthChecks()) > 0
-	c.Protocol = protocolOf(&cluster)
+	c.Protocol, c.Panics = protocolOf(&cluster), cluster.GetCommonLbConfig().GetHealthyPanicThreshold().GetValue() > 0
 	total := 0.0
 	for _, locality := range endpoints.GetEndpoints() {
 		for _, e := range locality.GetLbEndpoints() {
@@ -197,7 +197,7 @@ func (c *Cluster) read(r, assignment *snapshot.Resource, share float64) error {
 // reachesNobody reports whether no endpoint receives requests.
 func (f *Forward) reachesNobody() bool {
 	for _, c := range f.Clusters {
-		if slices.ContainsFunc(c.Endpoints, func(e Endpoint) bool { return !e.Draining }) {
+		if c.Weight > 0 && slices.ContainsFunc(c.Endpoints, func(e Endpoint) bool { return !e.Draining }) {
 			return false
 		}
 	}

@@ -1,6 +1,10 @@
 package explain
 
-import "fmt"
+import (
+	"fmt"
+	"net/http"
+	"slices"
+)
 
 // maxIll bounds the number of unhealthy upstreams that are described as steps.
 const maxIll = 3
@@ -33,11 +37,23 @@ func (a *Answer) DescribeHealth() {
 		a.step("health", fmt.Sprintf("%d more upstreams fail", ill-maxIll))
 	}
 	switch {
+	case a.Forward.isIll():
+		a.endWith(NoHealthyUpstream, http.StatusServiceUnavailable, "answer", "no upstream receives requests: "+first)
 	case ill == 1 && all == 1:
 		a.Message += ", but " + first
 	case ill > 0:
 		a.Message += fmt.Sprintf(", but %d of %d upstreams fail: %s", ill, all, first)
 	}
+}
+
+// isIll reports whether no endpoint receives requests, because of its health.
+func (f *Forward) isIll() bool {
+	for _, c := range f.Clusters {
+		if c.Weight > 0 && (c.Panics || slices.ContainsFunc(c.Endpoints, func(e Endpoint) bool { return !e.Draining && !e.Health.Excluded() })) {
+			return false
+		}
+	}
+	return true
 }
 
 // name returns the name of the upstream, or of the endpoint's cluster.

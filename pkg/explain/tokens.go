@@ -53,6 +53,16 @@ func (p *tokenPlace) filter() string {
 	return kind + " " + name
 }
 
+// tokenFilterOf returns the type of the filter that requires the tokens of a route; empty if none does.
+func tokenFilterOf(vh *routev3.VirtualHost, r *routev3.Route) string {
+	place := tokenPlaceOf(vh, r)
+	if place == nil {
+		return ""
+	}
+	filterType, _, _ := strings.Cut(place.filter(), " ")
+	return filterType
+}
+
 // find returns the token of a request; empty if there is none.
 func (p *tokenPlace) find(s subject) string {
 	switch {

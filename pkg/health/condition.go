@@ -35,6 +35,9 @@ func (s State) Bad() bool {
 	return s == Unhealthy || s == Ejected || s == Failing || s == Unresolved
 }
 
+// Excluded reports whether an Envoy sends no requests to the upstream.
+func (s State) Excluded() bool { return s == Unhealthy || s == Ejected || s == Unresolved }
+
 // The reasons of a bad state.
 const (
 	Refused        = "connection_refused"

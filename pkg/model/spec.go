@@ -24,6 +24,9 @@ type configType struct {
 	// alone is what only one filter of a service or route can do, of this type or another; empty means
 	// that several of the type may be there.
 	alone string
+	// addsUp means that filters of the type on a service apply beside those of its routes. Otherwise those of a route
+	// replace them.
+	addsUp bool
 	// secrets are the paths in its JSON whose text is stored sealed. Of a list of objects each has a name.
 	secrets []string
 	// names are the paths in its JSON whose text is the name of an object, with the kind of the
@@ -43,17 +46,17 @@ func filterTypes() []configType {
 		{name: FilterAPIKey, on: []Kind{KindRoute, KindService}, alone: "say which API keys are accepted", names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey},
 		{name: FilterBasicAuth, on: []Kind{KindRoute, KindService}, secrets: []string{passwordKey}, names: map[string]Kind{passwordKey + ".secret": KindSecret}, read: readBasicAuth},
 		{name: FilterAnyOf, on: []Kind{KindRoute, KindService}, secrets: []string{BasicAuthInAnyOf + "." + passwordKey}, names: anyOfNames(), read: readAnyOf},
-		{name: FilterRBAC, on: []Kind{KindRoute, KindService}, read: readRBAC},
+		{name: FilterRBAC, on: []Kind{KindRoute, KindService}, addsUp: true, read: readRBAC},
 		{name: FilterExtAuthz, on: []Kind{KindRoute, KindService}, alone: "name the server that decides", names: serverNames(), read: readExtAuthz},
 		{name: FilterExtProc, on: []Kind{KindRoute, KindService}, alone: "name the server that processes requests", names: serverNames(), read: readExtProc},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
-		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, read: readIPAccess},
+		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, addsUp: true, read: readIPAccess},
 		{name: FilterAffinity, on: []Kind{KindRoute, KindService}, read: readAffinity},
 		{name: FilterCanary, on: []Kind{KindRoute, KindService}, names: canaryNames(), read: readCanary},
 		{name: FilterMirror, on: []Kind{KindRoute, KindService}, names: mirrorNames(), read: readMirror},
 		{name: FilterHostRewrite, on: []Kind{KindRoute, KindService}, read: readHostRewrite},
 		{name: FilterCORS, on: []Kind{KindRoute, KindService}, alone: "say which pages may read the answers", read: readCORS},
-		{name: FilterCSRF, on: []Kind{KindRoute, KindService}, read: readCSRF},
+		{name: FilterCSRF, on: []Kind{KindRoute, KindService}, addsUp: true, read: readCSRF},
 		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, alone: answering, read: readRedirect},
 		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, alone: answering, read: readDirectResponse},
 		{name: FilterBodyLimit, on: []Kind{KindRoute, KindService}, read: readBodyLimit},
@@ -144,6 +147,13 @@ func Answers(filterType string) bool { return Alone(filterType) == answering }
 func Alone(filterType string) string {
 	t, _ := findType(filterTypes(), filterType)
 	return t.alone
+}
+
+// AddsUp reports whether filters of a type on a service apply beside those of its routes. Otherwise those of a route
+// replace them.
+func AddsUp(filterType string) bool {
+	t, _ := findType(filterTypes(), filterType)
+	return t.addsUp
 }
 
 func findType(types []configType, name string) (configType, bool) {

@@ -76,5 +76,9 @@ func (s *server) explainQuery(c *gin.Context, more func(store.Reader) error) ([]
 	if err != nil {
 		return nil, err
 	}
-	return s.live.Explain(c.Request.Context(), n[model.KindProxy], r)
+	list, err := s.live.Explain(c.Request.Context(), n[model.KindProxy], r)
+	if err != nil {
+		return nil, err
+	}
+	return list, s.read(c.Request.Context(), func(r store.Reader) error { return s.live.NameObjects(r, list) })
 }

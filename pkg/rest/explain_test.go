@@ -63,13 +63,13 @@ var _ = Describe("Explain", func() {
 	It("answers for each state of the Envoys", func() {
 		explaining().get(at(shopURL)).expectJSON(200, `{"data":{"core_db_explain":[`+
 			`{"basis":"envoys","envoys":["127.0.0.1:40001","127.0.0.1:40002"],"code":"direct_response",`+
-			`"message":"the route answers 503 by itself: route cart has no upstream","status":503,"body":"route cart has no upstream\n",`+
+			`"message":"the route answers 503 by itself: this service is not available","status":503,"body":"this service is not available\n",`+
 			`"request":{"method":"GET","host":"shop.test","path":"/cart","query":"b=c"},"service":"shop","route":"cart","steps":[`+
 			`{"code":"listener","message":"listener http-0.0.0.0:8080 accepts the connection"},`+
 			`{"code":"path","message":"path \"/a/../cart\" is read as \"/cart\""},`+
 			`{"code":"host","message":"host \"shop.test\" belongs to service shop (exact shop.test)"},`+
 			`{"code":"route","message":"route cart is the first that matches"},`+
-			`{"code":"answer","message":"the route answers 503 by itself: route cart has no upstream"}],`+
+			`{"code":"answer","message":"the route answers 503 by itself: this service is not available"}],`+
 			`"hosts":[{"service":"shop","domain":"shop.test","kind":"exact","chosen":true,"message":"is the best match and takes the request"}],`+
 			`"routes":[{"route":"cart","matches":true,"checks":[{"code":"path_prefix","holds":true,"message":"path \"/cart\" begins with \"/cart\""}]}],`+
 			`"filters":[{"name":"envoy.filters.http.router","message":"forwards the request, or answers as the route says"}],`+
@@ -79,6 +79,31 @@ var _ = Describe("Explain", func() {
 			`"steps":[{"code":"listener","message":"the proxy has no listener for http, so the connection is refused"}],`+
 			`"hosts":[],"routes":[],"filters":[],"envoy":{}}]}}`)
 	})
+
+	DescribeTable("names the filters that answer, as they are stored", func(filterType, message, want string, refusedBy string) {
+		a := startAPI(open, func(o *rest.Options) {
+			o.Live.Explain = func(context.Context, string, explain.Request) ([]inspect.Explained, error) {
+				return []inspect.Explained{{Answer: explain.Answer{
+					Code: explain.AccessRefused, Status: 403, Service: "shop", Route: "root", FilterType: filterType, Message: message,
+					Steps: []explain.Step{{Code: "refused", Message: message}}, Hosts: []explain.Host{}, Routes: []explain.Route{}, Filters: []explain.Filter{},
+				}}}, nil
+			}
+		})
+		a.given("/proxy", "Name=gw", "/service", "Service_Name=shop&fqdn=shop.test", "/service/shop/route", "Route_Name=root&Route_prefix=/",
+			"/filter", `Filter_name=wide&Filter_type=vh_filter_rbac&Filter_config={"allow":[{}]}`, "/filter", `Filter_name=own&Filter_type=vh_filter_rbac&Filter_config={"allow":[{}]}`,
+			"/filter", `Filter_name=slow&Filter_type=route_filter_fault&Filter_config={"abort":503,"percent":100}`,
+			"/filter", `Filter_name=slower&Filter_type=route_filter_fault&Filter_config={"abort":503,"percent":100}`,
+			"/service/shop/filter/wide", "", "/service/shop/route/root/filter/own", "", "/service/shop/filter/slow", "", "/service/shop/route/root/filter/slower", "")
+		got := a.get(at(shopURL))
+		Expect(got.status).To(Equal(200), got.body)
+		Expect(got.body).To(ContainSubstring(`"message":"` + want + `"`))
+		Expect(got.body).To(ContainSubstring(`"steps":[{"code":"refused","message":"` + want + `"}]`))
+		Expect(got.body).To(ContainSubstring(refusedBy))
+	},
+		Entry("those of the route and of the service", model.FilterRBAC, "a vh_filter_rbac does not allow it", "vh_filter_rbac own or wide does not allow it", `"refused_by":["/filter/own","/filter/wide"]`),
+		Entry("that of the route alone, if it replaces the others", model.FilterFault, "a route_filter_fault fails it", "route_filter_fault slower fails it", `"refused_by":["/filter/slower"],`),
+		Entry("none, if none is stored", model.FilterCSRF, "an http_filter_csrf refuses it", "an http_filter_csrf refuses it", `"status":403,"request"`),
+	)
 
 	It("accepts the client's address", func() {
 		var client netip.Addr

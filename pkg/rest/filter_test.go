@@ -198,7 +198,11 @@ var _ = Describe("Filters", func() {
 	It("require the secret that they name", func() {
 		a := startAPI()
 		a.post("/filter", "Filter_name=login&Filter_type=http_filter_oidc&Filter_config="+loginConfig).
-			expectProblem(422, cannotWork("/filter", "/filter/login names /secret/hmac, which does not exist; create it first"))
+			expectProblem(422, cannotWork("/filter", "/filter/login names /secret/hmac, which does not exist; create it first",
+				"Filter_config.cookie_secret", "names /secret/hmac, which does not exist"))
+		a.post("/filter", `Filter_name=ask&Filter_type=http_filter_extauthz&Filter_config={"upstream":"nobody"}`).
+			expectProblem(422, cannotWork("/filter", "/filter/ask names /upstream/nobody, which does not exist; create it first",
+				"Filter_config.upstream", "names /upstream/nobody, which does not exist"))
 		a.given(filters()...)
 		a.delete("/secret/hmac").expectProblem(409, conflict("in_use", "The object is in use", "/secret/hmac",
 			`secret \"hmac\" is in use; detach it from the objects in referenced_by, then delete it`, `,"referenced_by":["/filter/login"]`))

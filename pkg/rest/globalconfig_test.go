@@ -73,7 +73,8 @@ var _ = Describe("Global configs", func() {
 	It("keep the secrets that they name", func() {
 		a := startAPI()
 		const fields = "globalconfig_name=login&globalconfig_type=globalconfig_oauth&config=" + oauthConfig
-		a.post("/globalconfig", fields).expectProblem(422, cannotWork("/globalconfig", "/globalconfig/login names /secret/cs, which does not exist; create it first"))
+		a.post("/globalconfig", fields).expectProblem(422, cannotWork("/globalconfig", "/globalconfig/login names /secret/cs, which does not exist; create it first",
+			"config.openid_connect.client_secret", "names /secret/cs, which does not exist", "config.openid_connect.hmac_secret", "names /secret/hs, which does not exist"))
 		a.given("/secret", "Secret_name=cs&Secret_value=a", "/secret", "Secret_name=hs&Secret_value=b", "/globalconfig", fields)
 		for _, name := range []string{"cs", "hs"} {
 			a.delete("/secret/"+name).expectProblem(409, conflict("in_use", "The object is in use", "/secret/"+name,

@@ -116,8 +116,14 @@ var _ = Describe("PUT", func() {
 				conflict("conflict", "It conflicts with the current state", "/service/second",
 					`proxy \"gw\" already serves host \"shop.example.com\" with service \"shop\"; detach that service first, or change one of the two hosts`, ""))
 		}
-		a.put("/upstream/u", "Upstream_ip=::1&Upstream_port=1&Upstream_protocol=tls&Upstream_validation_cacertificate=ca").expectProblem(422,
-			cannotWork("/upstream/u", "/upstream/u names /secret/ca, which does not exist; create it first"))
+		a.put("/upstream/u", "Upstream_ip=::1&Upstream_port=1&Upstream_protocol=tls&Upstream_validation_cacertificate=ca&Upstream_client_certificate=own").expectProblem(422,
+			cannotWork("/upstream/u", "/upstream/u names /secret/ca, which does not exist; create it first",
+				"Upstream_validation_cacertificate", "names /secret/ca, which does not exist", "Upstream_client_certificate", "names /secret/own, which does not exist"))
+		a.put("/upstream/u", "Upstream_ip=::1&Upstream_port=1&Upstream_protocol=tls&Upstream_validation_cacertificate=both&Upstream_client_certificate=both").expectProblem(422,
+			cannotWork("/upstream/u", "/upstream/u names /secret/both, which does not exist; create it first",
+				"Upstream_validation_cacertificate", "names /secret/both, which does not exist", "Upstream_client_certificate", "names /secret/both, which does not exist"))
+		a.post("/service", "Service_Name=mtls&fqdn=m.test&Client_validation_cacertificate=ca").expectProblem(422,
+			cannotWork("/service", "/service/mtls names /secret/ca, which does not exist; create it first", "Client_validation_cacertificate", "names /secret/ca, which does not exist"))
 		Expect(a.revision()).To(Equal(int64(8)))
 	})
 
@@ -195,7 +201,15 @@ var _ = Describe("PATCH", func() {
 	})
 })
 
-func cannotWork(path, detail string) string {
-	return `{"type":"urn:gatehouse:problem:cannot_work","title":"It cannot become a working configuration","status":422,"detail":"` + detail +
-		`","instance":"` + path + `","code":"cannot_work"}`
+// cannotWork is a 422; errs are the bad fields, each with its message.
+func cannotWork(path, detail string, errs ...string) string {
+	text := `{"type":"urn:gatehouse:problem:cannot_work","title":"It cannot become a working configuration","status":422,"detail":"` + detail +
+		`","instance":"` + path + `","code":"cannot_work"`
+	for i := 0; i < len(errs); i += 2 {
+		text += map[bool]string{true: `,"errors":[`, false: ","}[i == 0] + `{"field":"` + errs[i] + `","message":"` + errs[i+1] + `"}`
+	}
+	if len(errs) > 0 {
+		text += "]"
+	}
+	return text + "}"
 }

@@ -94,18 +94,8 @@ func check(r Reader, obj model.Object) error {
 			return err
 		}
 	}
-	_, named := obj.(model.Tagged)
-	for _, key := range model.Uses(obj) {
-		_, err := r.Get(key)
-		if model.IsKind(err, model.NotFound) && named {
-			return &model.Error{
-				Kind: model.Unworkable, Path: obj.Key().Path(),
-				Message: obj.Key().Path() + " names " + key.Path() + ", which does not exist", Hint: "create it first",
-			}
-		}
-		if err != nil {
-			return err
-		}
+	if err := checkUses(r, obj); err != nil {
+		return err
 	}
 	switch o := obj.(type) {
 	case *model.ProxyService:
@@ -120,6 +110,33 @@ func check(r Reader, obj model.Object) error {
 		return checkStillFits(r, o)
 	}
 	return nil
+}
+
+// checkUses refuses an object that names what does not exist. The error has every field that does so.
+func checkUses(r Reader, obj model.Object) error {
+	var missing *model.Error
+	_, named := obj.(model.Tagged)
+	for _, key := range model.Uses(obj) {
+		_, err := r.Get(key)
+		switch {
+		case err == nil:
+			continue
+		case !named || !model.IsKind(err, model.NotFound):
+			return err
+		case missing == nil:
+			missing = &model.Error{
+				Kind: model.Unworkable, Path: obj.Key().Path(),
+				Message: obj.Key().Path() + " names " + key.Path() + ", which does not exist", Hint: "create it first",
+			}
+		}
+		for _, field := range model.FieldsNaming(obj, key) {
+			missing.Fields = append(missing.Fields, model.FieldError{Field: field, Message: "names " + key.Path() + ", which does not exist"})
+		}
+	}
+	if missing == nil { // a nil *model.Error is not a nil error
+		return nil
+	}
+	return missing
 }
 
 // checkFits refuses a filter whose type is not allowed in such a place (rest-api.md,

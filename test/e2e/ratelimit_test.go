@@ -54,8 +54,8 @@ var _ = Describe("A rate limit", func() {
 		Expect(a.Header.Get("x-ratelimit-limit")).To(Equal("5, 5;w=604800"))
 		Expect(a.Header.Get("x-ratelimit-remaining")).To(Equal("0"))
 		Expect(a.Header.Get("retry-after")).To(MatchRegexp(`^[0-9]{1,6}$`), "seconds until the week is over")
-		Expect(a.Header.Get("content-type")).To(Equal("application/problem+json"))
-		Expect(a.Body).To(MatchJSON(`{"title":"Too many requests","status":429,"detail":"the limit for this route is reached"}`))
+		Expect(a.Header.Get("content-type")).To(Equal("text/plain"))
+		Expect(a.Body).To(Equal("the limit for this route is reached\n"))
 	},
 		Entry("to 1 client", 1),
 		Entry("to 64 clients at once", 64),

@@ -79,7 +79,7 @@ var _ = Describe("Routing", Ordered, func() {
 		addRoute(gw.api, "gaps", "empty", "/empty", "")
 		attach("gaps")
 		gw.expect("gaps.example", "/empty", "503")
-		Expect(gw.get("gaps.example", "/empty").Body).To(ContainSubstring("has no upstream"))
+		Expect(gw.get("gaps.example", "/empty").Body).To(Equal("this service is not available\n"))
 		Expect(gw.answers("gaps.example", "/")).To(Equal("404"))
 	})
 

@@ -73,7 +73,7 @@ func grpcJSON() policy {
 				what: "a preflight", method: "OPTIONS", path: "/shop/books/1", header: []string{"Origin: https://a.test", "Access-Control-Request-Method: GET"},
 				off: "200", on: unknown + "/shop/books/1 to a method.", changed: "200", both: "200",
 			},
-			{what: "a route without upstreams", path: "/empty", off: "503 route empty has no upstream", on: "503 route empty has no upstream", changed: "503 route empty has no upstream", both: "503 route empty has no upstream"},
+			{what: "a route without upstreams", path: "/empty", off: "503 this service is not available", on: "503 this service is not available", changed: "503 this service is not available", both: "503 this service is not available"},
 			{what: "a redirect", host: "moved.test", path: "/shop/books/1", off: "301", on: "301", changed: "301", both: "301"},
 			{what: "a path that no route has", path: "/v1/books/1", off: "404", on: "404", changed: "404", both: "404"},
 		},

@@ -46,7 +46,7 @@ func jwt() policy {
 				what: "a preflight", method: "OPTIONS", header: []string{"Origin: https://a.test", "Access-Control-Request-Method: PUT"}, off: "200 0 false []",
 				on: "401 " + realm + " Jwt is missing\n", changed: "401 " + realm + " Jwt is missing\n", both: "401 " + realm + " Jwt is missing\n",
 			},
-			{what: "a route without upstreams", path: "/empty", off: "503  route empty has no upstream\n", on: "401 " + ofEmpty + " Jwt is missing\n", changed: "401 " + ofEmpty + " Jwt is missing\n", both: "401 " + ofEmpty + " Jwt is missing\n"},
+			{what: "a route without upstreams", path: "/empty", off: "503  this service is not available\n", on: "401 " + ofEmpty + " Jwt is missing\n", changed: "401 " + ofEmpty + " Jwt is missing\n", both: "401 " + ofEmpty + " Jwt is missing\n"},
 			{what: "a redirect", host: "moved.test", off: "301  ", on: "301  ", changed: "301  ", both: "301  "},
 			{what: "a path that no route has", path: "/nowhere", off: "404  ", on: "404  ", changed: "404  ", both: "404  "},
 		},

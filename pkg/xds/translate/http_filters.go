@@ -126,7 +126,7 @@ func httpFilters() []httpFilter {
 		{name: GRPCWebFilter, listener: grpcWebFilter, disabled: true, route: grpcWebOfRoute},
 		{name: GRPCJSONFilter, listener: grpcJSONFilter, disabled: true, route: grpcJSONOfRoute},
 		// The router is always last.
-		{name: routerFilter, listener: router, replies: pathReplies}, // for refusals of HostFilter; their order among the replies does not matter
+		{name: routerFilter, listener: router, replies: routerReplies},
 	}
 }
 

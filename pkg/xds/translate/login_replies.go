@@ -11,7 +11,6 @@ import (
 	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
@@ -88,7 +87,7 @@ func loginReplyTexts() []loginReply {
 	}
 }
 
-// loginReplies are a page for browsers and a problem (RFC 9457) for others. The request ID is all that they
+// loginReplies are a page for browsers and a line of text for others. The request ID is all that they
 // contain of the request. They have no WWW-Authenticate, since no Authorization header logs a client in. A
 // 401 from elsewhere stays unchanged.
 func loginReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
@@ -111,15 +110,7 @@ func loginReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 		},
 		{
 			Filter: allOf(byLogin...), HeadersToAdd: noStore(),
-			BodyFormatOverride: &corev3.SubstitutionFormatString{
-				ContentType: "application/problem+json",
-				Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: map[string]*structpb.Value{
-					"title":      structpb.NewStringValue(chosen(func(r loginReply) string { return r.title })),
-					"status":     structpb.NewStringValue("%RESPONSE_CODE%"),
-					"detail":     structpb.NewStringValue(chosen(func(r loginReply) string { return r.problem })),
-					"request_id": structpb.NewStringValue(requestID),
-				}}},
-			},
+			BodyFormatOverride: plainText(chosen(func(r loginReply) string { return r.problem }) + " (request " + requestID + ")"),
 		},
 	}...), nil
 }
@@ -134,10 +125,8 @@ func tokenReplies() ([]*hcmv3.ResponseMapper, error) {
 	}
 	lacking, err := refusalReply(claimRefused, http.StatusForbidden, "the token does not have the claims that are required here\n")
 	return []*hcmv3.ResponseMapper{{
-		Filter: allOf(statusAtMost(http.StatusForbidden), refused),
-		BodyFormatOverride: &corev3.SubstitutionFormatString{
-			ContentType: "text/plain", Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: inline("%LOCAL_REPLY_BODY%\n")},
-		},
+		Filter:             allOf(statusAtMost(http.StatusForbidden), refused),
+		BodyFormatOverride: plainText("%LOCAL_REPLY_BODY%"),
 	}, lacking}, err
 }
 

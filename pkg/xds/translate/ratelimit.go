@@ -22,7 +22,6 @@ import (
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/type/metadata/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
-	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
@@ -107,7 +106,7 @@ func rateLimitHeaders(l ir.Listener) bool {
 	return headers
 }
 
-// rateLimitedReplies answer a request over its limit with a problem (RFC 9457) and, where a header of
+// rateLimitedReplies answer a request over its limit with a text and, where a header of
 // the filter that stopped it has the time, with Retry-After (RFC 9110 section 10.2.3).
 func rateLimitedReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	if l.RateLimit == nil && len(l.DomainLimits) == 0 {
@@ -117,14 +116,7 @@ func rateLimitedReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
 			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"RL"}},
 		}},
-		BodyFormatOverride: &corev3.SubstitutionFormatString{
-			ContentType: "application/problem+json",
-			Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: map[string]*structpb.Value{
-				"title":  structpb.NewStringValue("Too many requests"),
-				"status": structpb.NewStringValue("%RESPONSE_CODE%"),
-				"detail": structpb.NewStringValue("the limit for this route is reached"),
-			}}},
-		},
+		BodyFormatOverride: plainText("the limit for this route is reached"),
 	}
 	if rateLimitHeaders(l) {
 		out.HeadersToAdd = []*corev3.HeaderValueOption{{
