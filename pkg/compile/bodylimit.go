@@ -1,7 +1,10 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
+	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -28,4 +31,24 @@ func limitedWebsocket(t *model.RouteTree) string {
 		}
 	}
 	return ""
+}
+
+// addLengthRoute adds the route that refuses bodies by their Content-Length. Over HTTP/2, Envoy does not count a body
+// that arrives in one piece. The length of a packed body does not matter if it is unpacked.
+func addLengthRoute(r *ir.Route, t *model.RouteTree) {
+	if r.BodyLimit == nil {
+		return
+	}
+	refused := *r
+	refused.Before, refused.Forward, refused.Redirect, refused.GRPCWeb, refused.GRPCJSON = nil, nil, nil, false, nil
+	refused.Respond = &ir.Respond{Status: http.StatusRequestEntityTooLarge, Body: "the body of the request is larger than is allowed here\n"}
+	refused.Match.Headers = append(slices.Clone(r.Match.Headers), ir.ValueMatch{Name: "content-length", Above: r.BodyLimit.Bytes})
+	if r.BodyLimit.Decompress {
+		refused.Match.Headers = append(refused.Match.Headers, ir.ValueMatch{Name: "content-encoding", Invert: true})
+	}
+	first := []*ir.Route{&refused}
+	if f := cmp.Or(corsFilterOf(t.Filters), corsFilterOf(t.ServiceFilters)); f != nil {
+		first = []*ir.Route{readable(&refused, ir.ValueMatch{Name: "origin", Regex: f.Expression()}), &refused}
+	}
+	r.Before = append(first, r.Before...)
 }

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"cmp"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,11 +46,31 @@ func addCORSRoutes(r *ir.Route, t *model.RouteTree) {
 		r.Before = append(r.Before, preflight)
 	}
 	if alone {
-		answer := *r
-		answer.Before, answer.ReadBy = nil, r.CORS
-		answer.Match.Headers = append(slices.Clone(r.Match.Headers), allowed)
-		r.Before = append(r.Before, &answer)
+		r.Before = append(r.Before, readable(r, allowed))
 	}
+	if !r.CORS.AnyOrigin {
+		r.Before = slices.Insert(r.Before, 0, refusedPreflight(r, allowed))
+	}
+}
+
+// readable returns a route that answers as r does, for the pages that may read it.
+func readable(r *ir.Route, allowed ir.ValueMatch) *ir.Route {
+	answer := *r
+	answer.Before, answer.ReadBy = nil, r.CORS
+	answer.Match.Headers = append(slices.Clone(r.Match.Headers), allowed)
+	return &answer
+}
+
+// refusedPreflight returns the route that answers preflights of other origins, without a header that allows anything.
+// Otherwise they would reach the upstream, which sees no preflight of the others. All filters of r apply.
+func refusedPreflight(r *ir.Route, allowed ir.ValueMatch) *ir.Route {
+	allowed.Invert = true
+	refused := *r
+	refused.Before, refused.Forward, refused.Redirect, refused.GRPCWeb, refused.GRPCJSON = nil, nil, nil, false, nil
+	refused.Respond = &ir.Respond{Status: http.StatusNoContent}
+	refused.Match.Methods = []string{http.MethodOptions}
+	refused.Match.Headers = append(slices.Clone(r.Match.Headers), allowed, asksFor(r.Match.Methods))
+	return &refused
 }
 
 // asksFor is the condition that a preflight is for one of the methods. An empty list means all.

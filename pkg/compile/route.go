@@ -26,6 +26,7 @@ func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 		return Unavailable(t, model.Quarantined, "has a canary that cannot be used ("+err.Error()+")")
 	}
 	addCORSRoutes(route, t)
+	addLengthRoute(route, t)
 	return route, condition
 }
 

@@ -40,6 +40,7 @@ var _ = Describe("An external server", func() {
 		Expect(filters(ir.Host{ExtAuthz: &ir.ExtAuthz{Cluster: "auth", Path: "/check", Timeout: time.Second}}, ir.Route{
 			ExtAuthz: &ir.ExtAuthz{Cluster: "other", GRPC: true, BodyBytes: 10, Timeout: time.Minute, Allow: true},
 		})).To(Equal(map[string]string{
+			"envoy.filters.http.header_mutation/in/authz": "removes headers that clients may not set where an authorization server is called: x-forwarded-uri, x-forwarded-method",
 			authz + "/allow": "calls cluster other by gRPC, for at most 1m0s, and returns its answer unless it allows the request; it allows the request if it is unavailable; 413 for a body over 10 bytes",
 		}))
 		Expect(filters(ir.Host{ExtAuthz: &ir.ExtAuthz{Cluster: "auth", Timeout: time.Second}}, ir.Route{Public: true})).To(BeEmpty())

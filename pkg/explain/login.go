@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
@@ -250,7 +251,7 @@ func (f *Filter) describeCleaned(p passed) error {
 	message, err := messageFor(cleanFilter, p.vh, p.route, &headermutationv3.HeaderMutationPerRoute{})
 	cookies := 0
 	for _, m := range message.GetMutations().GetRequestMutations() {
-		if m.GetAppend() != nil {
+		if m.GetAppend().GetAppendAction() == corev3.HeaderValueOption_OVERWRITE_IF_EXISTS {
 			cookies++
 		}
 	}

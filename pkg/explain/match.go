@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -138,6 +139,12 @@ func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
 			must = "must be present and not be"
 		}
 		c.Message = fmt.Sprintf("%s %s; it %s %s", what, shown, must, told)
+		return c, nil
+	case *routev3.HeaderMatcher_RangeMatch:
+		least, end := spec.RangeMatch.GetStart(), spec.RangeMatch.GetEnd()
+		n, err := strconv.ParseInt(s.headers.get(name), 10, 64)
+		c.Holds = there && err == nil && (n >= least && n < end) != invert
+		c.Message = fmt.Sprintf("%s %s; it must be a number of at least %d", what, shown, least)
 		return c, nil
 	default:
 		return c, fmt.Errorf("condition %T on header %q is not known", spec, m.GetName())

@@ -198,14 +198,16 @@ type Match struct {
 	Cookies []ValueMatch `json:"cookies,omitempty"`
 }
 
-// ValueMatch is a condition on a header or a query parameter. At most one of Exact, Prefix and Regex is set. If none is
-// set, the value must be present.
+// ValueMatch is a condition on a header or a query parameter. At most one of Exact, Prefix, Regex and Above is set. If
+// none is set, the value must be present.
 type ValueMatch struct {
 	Name   string `json:"name"`
 	Exact  string `json:"exact,omitempty"`
 	Prefix string `json:"prefix,omitempty"`
 	Regex  string `json:"regex,omitempty"`
 	Invert bool   `json:"invert,omitempty"`
+	// Above matches a header with a larger number.
+	Above int `json:"above,omitempty"`
 }
 
 // Forward sends the request to one of the clusters.

@@ -108,7 +108,7 @@ var _ = Describe("Warnings", func() {
 		Entry("faults, and the share of requests", world, insert(&model.Filter{Name: "f", Type: model.FilterFault, Config: `{"abort":503,"percent":0.5,"header":"x-chaos"}`}),
 			"/filter/f is for tests: 0.5% of the requests with the header x-chaos are delayed or fail where it is attached"),
 		Entry("a limit below the size of an HTTP/2 frame", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":16383}`}),
-			"/filter/f limits bodies to 16383 bytes over HTTP/1.1 only: over HTTP/2, Envoy does not count a body that fits in one frame, of up to 16384 bytes"),
+			"/filter/f limits bodies to 16383 bytes only over HTTP/1.1 or with a Content-Length: over HTTP/2, Envoy does not count a body without one that fits in one frame, of up to 16384 bytes"),
 		Entry("nothing about a limit of that size", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":16384}`})),
 		Entry("bodies that can fill an Envoy's memory", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":10485761}`}),
 			"/filter/f allows bodies of 10485761 bytes, and an Envoy holds each whole body in memory until it is complete: send larger uploads to separate storage"),

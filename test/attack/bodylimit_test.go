@@ -172,14 +172,14 @@ var _ = Describe("A limit of bodies", func() {
 		Entry("a small length, and more after it", 200, "Content-Length: 5", "", "aaaaa"+strings.Repeat("a", 20_000)),
 	)
 
-	It("does not count a body of one HTTP/2 frame, as documented, but counts its decompressed size", func(ctx SpecContext) {
+	It("refuses a body of one HTTP/2 frame by its Content-Length, and counts its decompressed size", func(ctx SpecContext) {
 		addLimited(ctx, "small", `{"bytes":100,"decompress":true}`)
 		h2 := clients()["HTTP/2"]
 		frame := strings.Repeat("a", 16_384)
 		for _, try := range []struct {
 			what, body, header, got string
 		}{
-			{"a frame", frame, "Content-Length: 16384", "16384"},
+			{"a frame", frame, "Content-Length: 16384", "413"},
 			{"more than a frame", frame + "a", "Content-Length: 16385", "413"},
 			{"a frame that is packed", gzipped(frame), "Content-Encoding: gzip", "413"},
 		} {
@@ -199,5 +199,34 @@ var _ = Describe("A limit of bodies", func() {
 	It("refuses websockets, which would wait forever", func(ctx SpecContext) {
 		a := gw.raw(ctx, "GET / HTTP/1.1", "Host: limited.test", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
 		Expect(a.Status).To(Equal(http.StatusForbidden))
+	}, SpecTimeout(time.Minute))
+})
+
+var _ = Describe("A small limit for bodies", func() {
+	It("holds over HTTP/2 for a body that arrives in one piece", func(ctx SpecContext) {
+		gw.add(ctx, "/filter", "Filter_name=tiny", "Filter_type=route_filter_bodylimit", `Filter_config={"bytes":10}`)
+		gw.addService(ctx, "tiny", "tiny.test")
+		gw.link(ctx, "/service/tiny/filter/tiny")
+		gw.link(ctx, "/proxy/gw/service/tiny?wait=applied")
+		protocols := new(http.Protocols)
+		protocols.SetUnencryptedHTTP2(true)
+		client := &http.Client{Transport: &http.Transport{Protocols: protocols}, Timeout: time.Minute}
+		defer client.CloseIdleConnections()
+		before := gw.blue.Requests()
+		for n, want := range map[int]int{10: http.StatusOK, 11: http.StatusRequestEntityTooLarge, 5000: http.StatusRequestEntityTooLarge, 16000: http.StatusRequestEntityTooLarge} {
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/", gw.port), strings.NewReader(strings.Repeat("a", n)))
+			Expect(err).NotTo(HaveOccurred())
+			req.Host = "tiny.test"
+			resp, err := client.Do(req)
+			Expect(err).NotTo(HaveOccurred())
+			body, err := io.ReadAll(resp.Body)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(resp.Body.Close()).To(Succeed())
+			Expect([]any{resp.ProtoMajor, resp.StatusCode}).To(Equal([]any{2, want}), "%d: %s", n, body)
+			if want != http.StatusOK {
+				Expect(string(body)).To(Equal("the body of the request is larger than is allowed here\n"))
+			}
+		}
+		Expect(gw.blue.Requests()).To(Equal(before + 1))
 	}, SpecTimeout(time.Minute))
 })

@@ -69,3 +69,21 @@ var _ = Describe("A preflight", func() {
 		}
 	}, SpecTimeout(time.Minute))
 })
+
+var _ = Describe("A preflight of an origin that is not listed", func() {
+	It("reaches no backend, and is allowed nothing", func(ctx SpecContext) {
+		gw.add(ctx, "/filter", "Filter_name=pages", "Filter_type=vh_filter_cors", `Filter_config={"origins":["https://a.test"],"methods":["POST"]}`)
+		gw.addService(ctx, "pages", "pages.test")
+		gw.link(ctx, "/service/pages/filter/pages")
+		gw.link(ctx, "/proxy/gw/service/pages?wait=applied")
+		before := gw.blue.Requests()
+		for _, origin := range []string{"https://b.test", "null", "https://a.test.evil.test", "HTTPS://A.TEST", "https://a.test\r\nOrigin: https://b.test"} {
+			a := gw.raw(ctx, "OPTIONS / HTTP/1.1", "Host: pages.test", "Origin: "+origin, "Access-Control-Request-Method: POST")
+			Expect(a.Status).To(Equal(204), origin)
+			for name := range a.Header {
+				Expect(name).NotTo(HavePrefix("Access-Control-"), origin)
+			}
+		}
+		Expect(gw.blue.Requests()).To(Equal(before))
+	}, SpecTimeout(time.Minute))
+})

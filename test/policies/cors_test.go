@@ -52,7 +52,11 @@ func cors() policy {
 			},
 			{
 				what: "a preflight of another page", method: "OPTIONS", header: []string{"Origin: https://evil.test", asks, "Access-Control-Request-Headers: x-any"}, off: "200    |    | ",
-				on: "200    |    | origin", changed: "200 https://evil.test   |  x-any  | ", both: "200 https://evil.test   |  x-any  | ",
+				on: "204    |    | origin", changed: "200 https://evil.test   |  x-any  | ", both: "200 https://evil.test   |  x-any  | ",
+			},
+			{
+				what: "a preflight of a page without an origin", method: "OPTIONS", header: []string{"Origin: null", asks}, off: "200    |    | ",
+				on: "204    |    | origin", changed: "200 null   |    | ", both: "200 null   |    | ",
 			},
 			{what: "OPTIONS that is no preflight", method: "OPTIONS", header: []string{page}, off: "200    |    | ", on: "200 https://a.test true x-total |    | origin", changed: "200 https://a.test   |    | origin", both: "200 https://a.test   |    | origin"},
 			{

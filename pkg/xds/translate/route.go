@@ -2,12 +2,14 @@ package translate
 
 import (
 	"errors"
+	"math"
 	"regexp"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
@@ -121,6 +123,8 @@ func headerMatcher(v ir.ValueMatch) *routev3.HeaderMatcher {
 	out := &routev3.HeaderMatcher{Name: v.Name, InvertMatch: v.Invert}
 	if m := stringMatcher(v); m != nil {
 		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_StringMatch{StringMatch: m}
+	} else if v.Above > 0 {
+		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_RangeMatch{RangeMatch: &typev3.Int64Range{Start: int64(v.Above) + 1, End: math.MaxInt64}}
 	} else {
 		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}
 	}
