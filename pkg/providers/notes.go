@@ -25,48 +25,88 @@ type noted struct {
 
 // notes is the state of the watch's note. Watch.mu protects it.
 type notes struct {
+	// read says that the note was read: before that, it is not written. failed is when that last failed, and reading
+	// says that it is being tried again.
 	read    bool
+	failed  time.Time
+	reading bool
 	kept    map[model.ProviderSource]noted
 	dirty   bool
 	writing bool
 	written time.Time
 }
 
-// recall sets what was known of a new provider before the start.
-func (n *notes) recall(p *provider) {
-	if k, ok := n.kept[p.source]; ok {
-		p.known, p.answered = &k.Provider, k.Answered
-		delete(n.kept, p.source)
+// recall sets what was known of a provider before the start, if nothing better is known, and reports whether it did.
+func (n *notes) recall(p *provider) bool {
+	k, ok := n.kept[p.source]
+	if delete(n.kept, p.source); !ok || !p.answered.IsZero() {
+		return false
 	}
+	known := k.Provider
+	if p.known != nil {
+		known.Fault = p.known.Fault
+	}
+	p.known, p.answered = &known, k.Answered
+	return true
+}
+
+// retry returns the time until the note must be read again; false if it need not be.
+func (n *notes) retry(now time.Time, after time.Duration) (time.Duration, bool) {
+	return n.failed.Add(after).Sub(now), !n.read && !n.reading && !n.failed.IsZero()
 }
 
 // wait returns the time until the note must be written; false if it need not be.
 func (n *notes) wait(now time.Time, least time.Duration) (time.Duration, bool) {
-	return n.written.Add(least).Sub(now), n.dirty && !n.writing
+	return n.written.Add(least).Sub(now), n.read && n.dirty && !n.writing
 }
 
-// readNote reads the note, once.
+// readNote reads the note, once. If that fails, Run tries again.
 func (w *Watch) readNote(ctx context.Context) {
 	w.mu.Lock()
-	read := w.notes.read
+	tried := w.notes.read || !w.notes.failed.IsZero()
 	w.mu.Unlock()
-	if read {
+	if !tried {
+		w.tryNote(ctx)
+	}
+}
+
+// readNoteAgain tries to read the note once more.
+func (w *Watch) readNoteAgain(ctx context.Context) {
+	w.tryNote(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes.reading = false
+	signal(w.wake)
+}
+
+func (w *Watch) tryNote(ctx context.Context) {
+	text, err := w.opts.Notes.Note(ctx, noteName)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		if ctx.Err() == nil && w.notes.failed.IsZero() {
+			w.opts.Log.Warn("what identity providers said last cannot be read; they are asked, and it is tried again", "err", err)
+		}
+		w.notes.failed = time.Now()
 		return
 	}
-	text, err := w.opts.Notes.Note(ctx, noteName)
 	var list []noted
-	if err == nil && text != "" {
+	if text != "" {
 		err = json.Unmarshal([]byte(text), &list)
 	}
 	if err != nil {
-		w.opts.Log.Warn("what identity providers said last is not known; they are asked", "err", err)
+		w.opts.Log.Warn("what identity providers said last is damaged; they are asked", "err", err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.notes.read, w.notes.kept = true, map[model.ProviderSource]noted{}
 	for _, n := range list {
 		w.notes.kept[n.Provider.Source] = n
 	}
+	for _, p := range w.sources {
+		if w.notes.recall(p) {
+			signal(w.changed)
+		}
+	}
+	w.tell()
 }
 
 // writeNote writes the note if it is out of date.
@@ -90,7 +130,7 @@ func (w *Watch) writeNote(ctx context.Context) {
 func (w *Watch) startNote() (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.notes.dirty || w.notes.writing {
+	if !w.notes.read || !w.notes.dirty || w.notes.writing {
 		return "", false
 	}
 	list, size := []noted{}, 0

@@ -61,6 +61,9 @@ type world struct {
 	stop   func()
 	// timeout is the client's timeout.
 	timeout time.Duration
+	// ask and notes replace the client and the store; nil means that they do not.
+	ask   func(ctx context.Context, source model.ProviderSource, via *oidc.Via) (oidc.Answer, error)
+	notes store.Notes
 }
 
 func newWorld(times providers.Times) *world {
@@ -88,8 +91,15 @@ func (w *world) start(times providers.Times) {
 	loopback, err := egress.ParseEntry("127.0.0.0/8")
 	Expect(err).NotTo(HaveOccurred())
 	client := oidc.NewClient(oidc.Options{Authorities: w.Authority.PEM, Rules: oidc.Rules{Allow: []egress.Entry{loopback}}, Timeout: w.timeout})
+	ask, notes := client.Ask, store.Notes(w.store)
+	if w.ask != nil {
+		ask = w.ask
+	}
+	if w.notes != nil {
+		notes = w.notes
+	}
 	w.Watch = providers.New(providers.Options{
-		Source: w.store, Ask: client.Ask, Notes: w.store, Status: w.status, Log: slog.New(slog.NewTextHandler(w.log, nil)), Times: times,
+		Source: w.store, Ask: ask, Notes: notes, Status: w.status, Log: slog.New(slog.NewTextHandler(w.log, nil)), Times: times,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

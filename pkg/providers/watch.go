@@ -3,7 +3,9 @@ package providers
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +15,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// mostAsked bounds the providers that requests are sent to at the same time.
-const mostAsked = 8
+// mostAsked bounds the providers that requests are sent to at the same time, and mostFailing those whose last attempt
+// failed, in addition: they may take long, and must not keep the others waiting.
+const (
+	mostAsked   = 8
+	mostFailing = 4
+)
 
 // Times are the intervals of a Watch. The value of a zero field is in its comment.
 type Times struct {
@@ -70,9 +76,9 @@ type Watch struct {
 	sources map[model.ProviderSource]*provider
 	// told is what the build loop last received.
 	told map[model.Key]*model.Provider
-	// asking is the number of providers with a request in progress.
-	asking int
-	notes  notes
+	// asking and askingFailing are the numbers of providers with a request in progress; see mostAsked.
+	asking, askingFailing int
+	notes                 notes
 }
 
 // provider is one provider. Watch.mu protects its fields.
@@ -221,16 +227,26 @@ func (w *Watch) startDue(ctx context.Context, group *sync.WaitGroup) time.Durati
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, later := time.Now(), time.Hour
-	for _, p := range w.sources {
+	for _, p := range w.inOrder() {
+		slots, most := &w.asking, mostAsked
+		if p.failures > 0 {
+			slots, most = &w.askingFailing, mostFailing
+		}
 		switch wait := p.due.Sub(now); {
-		case p.asking || wait <= 0 && w.asking == mostAsked: // the end of an attempt wakes Run
+		case p.asking || wait <= 0 && *slots == most: // the end of an attempt wakes Run
 		case wait > 0:
 			later = min(later, wait)
 		default:
 			p.asking, p.asked = true, now
-			w.asking++
+			*slots++
 			via, way := p.via, p.way
-			group.Go(func() { w.ask(ctx, p, via, way) })
+			group.Go(func() { w.ask(ctx, p, via, way, slots) })
+		}
+	}
+	if wait, ok := w.notes.retry(now, w.opts.Times.FirstRetry); ok && len(w.sources) > 0 {
+		if later = min(later, max(wait, time.Millisecond)); wait <= 0 {
+			w.notes.reading = true
+			group.Go(func() { w.readNoteAgain(ctx) })
 		}
 	}
 	if wait, ok := w.notes.wait(now, w.opts.Times.Note); ok && wait > 0 {
@@ -242,13 +258,19 @@ func (w *Watch) startDue(ctx context.Context, group *sync.WaitGroup) time.Durati
 	return later
 }
 
-func (w *Watch) ask(ctx context.Context, p *provider, via *oidc.Via, way int) {
+// inOrder returns the providers: those that are due for the longest time first. It requires mu.
+func (w *Watch) inOrder() []*provider {
+	return slices.SortedFunc(maps.Values(w.sources), func(a, b *provider) int { return a.due.Compare(b.due) })
+}
+
+// ask sends a request to a provider, and then frees its slot.
+func (w *Watch) ask(ctx context.Context, p *provider, via *oidc.Via, way int, slots *int) {
 	answer, err := w.opts.Ask(ctx, p.source, via)
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer signal(w.wake)
-	w.asking--
+	*slots--
 	p.asking = false
 	if ctx.Err() != nil || w.sources[p.source] != p {
 		return // no login needs it anymore
