@@ -141,17 +141,22 @@ func (a *Authority) Issue(o CertificateOptions) (Pair, error) {
 
 // Revoke makes a revocation list of certificates, in PEM.
 func (a *Authority) Revoke(pairs ...Pair) (string, error) {
-	template := &x509.RevocationList{Number: big.NewInt(time.Now().UnixNano()), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}
+	var entries []x509.RevocationListEntry
 	for _, p := range pairs {
 		block, _ := pem.Decode([]byte(p.Cert))
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return "", fmt.Errorf("revoking a certificate: %w", err)
 		}
-		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries, x509.RevocationListEntry{
-			SerialNumber: cert.SerialNumber, RevocationTime: time.Now().Add(-time.Minute),
-		})
+		entries = append(entries, x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now().Add(-time.Minute)})
 	}
+	return a.RevokeWith(func(list *x509.RevocationList) { list.RevokedCertificateEntries = entries })
+}
+
+// RevokeWith makes a revocation list with a change, in PEM.
+func (a *Authority) RevokeWith(change func(*x509.RevocationList)) (string, error) {
+	template := &x509.RevocationList{Number: big.NewInt(time.Now().UnixNano()), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}
+	change(template)
 	der, err := x509.CreateRevocationList(rand.Reader, template, a.cert, a.key)
 	if err != nil {
 		return "", fmt.Errorf("making a revocation list: %w", err)

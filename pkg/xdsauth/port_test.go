@@ -58,13 +58,7 @@ func newPort() *port {
 // open serves until the end of the spec.
 func (p *port) open() *port {
 	GinkgoHelper()
-	log := slog.New(slog.NewTextHandler(p.log, nil))
-	p.refusals = server.NewRefusals(log)
-	var err error
-	p.tls, err = xdsauth.OpenTLS(xdsauth.TLSOptions{
-		Cert: "cert", Key: "key", ClientCA: "ca", ClientCRL: "crl", ReadFile: p.read, Now: p.now, Refusals: p.refusals, Log: log,
-	})
-	Expect(err).NotTo(HaveOccurred())
+	Expect(p.start()).To(Succeed())
 	s := server.New(server.Options{
 		Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler), Refusals: p.refusals,
 		Authenticate: xdsauth.New(xdsauth.Options{Tokens: tokens{
@@ -72,7 +66,7 @@ func (p *port) open() *port {
 		}}).Authenticate,
 	})
 	s.Publish(1, map[string]*snapshot.Snapshot{})
-	g := s.GRPC(grpc.Creds(xdsauth.NewCredentials(p.tls, "")))
+	g := s.GRPC(grpc.Creds(xdsauth.NewCredentials(p.tls, "edge")))
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	Expect(err).NotTo(HaveOccurred())
 	p.addr = l.Addr().String()
@@ -100,6 +94,16 @@ func (p *port) now() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.clock
+}
+
+// start reads the files for the first time.
+func (p *port) start() (err error) {
+	log := slog.New(slog.NewTextHandler(p.log, nil))
+	p.refusals = server.NewRefusals(log)
+	p.tls, err = xdsauth.OpenTLS(xdsauth.TLSOptions{
+		Cert: "cert", Key: "key", ClientCA: "ca", ClientCRL: "crl", ReadFile: p.read, Now: p.now, Refusals: p.refusals, Log: log,
+	})
+	return err
 }
 
 // write changes a file, or deletes it, and makes the port check its files.

@@ -17,10 +17,12 @@ type revocations []revocation
 type revocation struct {
 	*x509.RevocationList
 	serials map[string]bool
+	// by is the authority that signed it.
+	by *x509.Certificate
 }
 
-// parseRevocations reads the lists of a file: PEM, any number of them, or one in DER. It refuses a list with the name of an
-// authority that none of the authorities with this name has signed: it would revoke nothing.
+// parseRevocations reads the lists of a file: PEM, any number of them, or one in DER. It refuses a list that none of the
+// authorities has signed: it would revoke nothing.
 func parseRevocations(data []byte, authorities []*x509.Certificate) (revocations, error) {
 	ders, err := splitRevocations(data)
 	if err != nil {
@@ -35,10 +37,11 @@ func parseRevocations(data []byte, authorities []*x509.Certificate) (revocations
 		if err := isComplete(list); err != nil {
 			return nil, fmt.Errorf("revocation list %d, of %s: %w", i+1, list.Issuer, err)
 		}
-		if err := isSigned(list, authorities); err != nil {
+		by, err := signerOf(list, authorities)
+		if err != nil {
 			return nil, fmt.Errorf("revocation list %d, of %s: %w", i+1, list.Issuer, err)
 		}
-		r := revocation{list, map[string]bool{}}
+		r := revocation{list, map[string]bool{}, by}
 		for _, e := range list.RevokedCertificateEntries {
 			r.serials[serialKey(e.SerialNumber)] = true
 		}
@@ -88,37 +91,43 @@ func isComplete(list *x509.RevocationList) error {
 	return nil
 }
 
-// isSigned returns an error if there are authorities with the list's name and none has signed it. There may be none: the
-// list is then that of an authority between them and the clients.
-func isSigned(list *x509.RevocationList, authorities []*x509.Certificate) error {
-	var err error
+// signerOf returns the authority that signed a list.
+func signerOf(list *x509.RevocationList, authorities []*x509.Certificate) (*x509.Certificate, error) {
+	err := errors.New("none of the client authorities has this name, so the list would revoke nothing; add the certificate of its authority to them, even of one between them and the clients")
 	for _, a := range authorities {
 		if !bytes.Equal(a.RawSubject, list.RawIssuer) {
 			continue
 		}
-		if err = list.CheckSignatureFrom(a); err == nil {
-			return nil
+		wrong := list.CheckSignatureFrom(a)
+		if wrong == nil {
+			return a, nil
 		}
+		err = fmt.Errorf("it is not signed by the authority of this name: %w", wrong)
 	}
-	if err != nil {
-		return fmt.Errorf("it is not signed by the authority of this name: %w", err)
-	}
-	return nil
+	return nil, err
 }
 
 func serialKey(n *big.Int) string { return string(n.Bytes()) }
 
-// revokes returns a list that contains a certificate of the chain, with the certificate. The chain ends with its root.
+// revokes returns a certificate of the chain that is in a list. The last one of the chain counts too: it may be that of an
+// authority below another one.
 func (r revocations) revokes(chain []*x509.Certificate) (cert *x509.Certificate, revoked bool) {
-	for i, cert := range chain[:len(chain)-1] {
-		issuer := chain[i+1]
+	for i, cert := range chain {
 		for _, list := range r {
-			if list.serials[serialKey(cert.SerialNumber)] && bytes.Equal(list.RawIssuer, cert.RawIssuer) && list.CheckSignatureFrom(issuer) == nil {
+			if list.serials[serialKey(cert.SerialNumber)] && bytes.Equal(list.RawIssuer, cert.RawIssuer) && list.signerIssued(chain[i:]) {
 				return cert, true
 			}
 		}
 	}
 	return nil, false
+}
+
+// signerIssued reports whether the signer of the list issued the first certificate of a chain.
+func (r revocation) signerIssued(chain []*x509.Certificate) bool {
+	if len(chain) > 1 {
+		return r.CheckSignatureFrom(chain[1]) == nil
+	}
+	return !bytes.Equal(chain[0].Raw, r.by.Raw) && chain[0].CheckSignatureFrom(r.by) == nil
 }
 
 // stale returns a list whose next update is overdue.

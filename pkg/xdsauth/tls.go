@@ -171,11 +171,10 @@ func (t *TLS) Open() int {
 func (t *TLS) warn() {
 	now, m := t.opts.Now(), t.current()
 	leaf := m.pair.Leaf
-	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
 	switch left := leaf.NotAfter.Sub(now); {
 	case left < 0 && t.daily("expired", now):
 		t.opts.Log.Warn("the certificate of the xds port has expired: envoys that connect refuse it", "cert", t.opts.Cert, "end", leaf.NotAfter)
-	case left >= 0 && left < min(14*24*time.Hour, lifetime/4) && t.daily("expires", now):
+	case left >= 0 && left < noticeOf(leaf) && t.daily("expires", now):
 		t.opts.Log.Warn("the certificate of the xds port ends soon", "cert", t.opts.Cert, "end", leaf.NotAfter)
 	}
 	if list, stale := m.revoked.stale(now); stale && t.daily("stale", now) {

@@ -154,7 +154,6 @@ var _ = Describe("The proof of a stream", func() {
 		bad, good := client(p.authority), client(p.authority)
 		x, y := p.connected(bad), p.connected(good)
 		p.write("crl", "damaged")
-		p.write("crl", p.revoke(newTestAuthority("another"), bad))
 		p.write("crl", p.revoke(newTestAuthority("clients"), bad))
 		p.write("crl", "")
 		Consistently(x.Ended()).WithTimeout(100 * time.Millisecond).ShouldNot(BeClosed())

@@ -19,6 +19,8 @@ const (
 	// maxUnproven bounds the open connections of one client address on which nobody has authenticated. Each
 	// costs a file descriptor and up to about 50 kB, for 10 s during its handshake and for a minute after that.
 	maxUnproven = 512
+	// maxUnprovenInAll bounds those of all addresses together.
+	maxUnprovenInAll = 4 * maxUnproven
 	// unprovenTime is how long such a connection is kept: an Envoy authenticates long before. After it, a new
 	// connection replaces the oldest, so that a client that keeps connections open does not block the others
 	// behind the same address. Before it, the new one is closed, so that many Envoys that reconnect at the same
@@ -26,8 +28,8 @@ const (
 	unprovenTime = 2 * time.Second
 )
 
-// boundListener closes connections beyond maxUnproven immediately. So one client cannot take the memory and the
-// file descriptors that others need.
+// boundListener closes connections beyond maxUnproven and maxUnprovenInAll immediately. So neither one client nor many
+// can take the memory and the file descriptors that others need.
 type boundListener struct {
 	net.Listener
 	refusals *server.Refusals
@@ -35,15 +37,16 @@ type boundListener struct {
 
 	mu       sync.Mutex
 	unproven map[netip.Prefix]*list.List // of *unprovenConn by client address, the oldest first; never empty
+	all      *list.List                  // of *unprovenConn of all addresses, the oldest first
 }
 
-// Bound bounds the open connections of one client address that have not authenticated, for a port with
+// Bound bounds the open connections that have not authenticated, of one client address and of all, for a port with
 // Credentials and an Authenticator. A nil clock means time.Now.
 func Bound(l net.Listener, refusals *server.Refusals, now func() time.Time) net.Listener {
 	if now == nil {
 		now = time.Now
 	}
-	return &boundListener{Listener: l, refusals: refusals, now: now, unproven: map[netip.Prefix]*list.List{}}
+	return &boundListener{Listener: l, refusals: refusals, now: now, unproven: map[netip.Prefix]*list.List{}, all: list.New()}
 }
 
 // Accept implements net.Listener.
@@ -64,25 +67,45 @@ func (l *boundListener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection. It returns the one that exceeds the bound: next, or an older one; nil if there is
+// enter counts a connection. It returns the one that exceeds a bound: next, or an older one; nil if there is
 // none.
 func (l *boundListener) enter(next *unprovenConn) (tooMany *unprovenConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	open := l.unproven[next.client]
-	if open == nil {
-		open = list.New()
-		l.unproven[next.client] = open
-	}
-	if open.Len() >= maxUnproven {
+	switch {
+	case open != nil && open.Len() >= maxUnproven:
 		tooMany = open.Front().Value.(*unprovenConn)
+		tooMany.why = fmt.Sprintf("the address has more than %d connections on which nobody has proved who he is", maxUnproven)
+	case l.all.Len() >= maxUnprovenInAll:
+		tooMany = l.all.Front().Value.(*unprovenConn)
+		tooMany.why = fmt.Sprintf("there are more than %d connections on which nobody has proved who he is", maxUnprovenInAll)
+	}
+	if tooMany != nil {
 		if next.since.Sub(tooMany.since) < unprovenTime {
+			next.why = tooMany.why
 			return next
 		}
-		open.Remove(tooMany.at)
+		l.remove(tooMany)
 	}
-	next.at = open.PushBack(next)
+	if l.unproven[next.client] == nil {
+		l.unproven[next.client] = list.New()
+	}
+	next.at, next.atAll = l.unproven[next.client].PushBack(next), l.all.PushBack(next)
 	return tooMany
+}
+
+// remove stops counting a connection; a second call does nothing. It requires mu.
+func (l *boundListener) remove(c *unprovenConn) {
+	if c.atAll == nil {
+		return
+	}
+	l.all.Remove(c.atAll)
+	c.atAll = nil
+	open := l.unproven[c.client]
+	if open.Remove(c.at); open.Len() == 0 {
+		delete(l.unproven, c.client)
+	}
 }
 
 // unprovenConn counts until it is closed or a client has authenticated on it.
@@ -91,7 +114,9 @@ type unprovenConn struct {
 	of     *boundListener
 	client netip.Prefix
 	since  time.Time
-	at     *list.Element // in the list of its client, or removed from it
+	// at is its place in the list of its client, and atAll that in the list of all; nil while it does not count.
+	at, atAll *list.Element
+	why       string // it exceeds a bound; written before drop
 }
 
 // Close implements net.Conn.
@@ -104,14 +129,7 @@ func (c *unprovenConn) Close() error {
 func (c *unprovenConn) leave() {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	open := c.of.unproven[c.client]
-	if open == nil {
-		return
-	}
-	open.Remove(c.at)
-	if open.Len() == 0 {
-		delete(c.of.unproven, c.client)
-	}
+	c.of.remove(c)
 }
 
 // drop closes a connection beyond the bound, so that the kernel keeps no state of it.
@@ -121,7 +139,7 @@ func (c *unprovenConn) drop() {
 	}
 	_ = c.Conn.Close()
 	c.of.refusals.Record(context.Background(), c.RemoteAddr().String(), &server.Refusal{
-		Reason: server.ReasonConnections, Message: fmt.Sprintf("the address has more than %d connections on which nobody has proved who he is", maxUnproven),
+		Reason: server.ReasonConnections, Message: c.why,
 	})
 }
 

@@ -56,7 +56,7 @@ var _ = Describe("Connections without a proven identity", func() {
 		now := func() time.Time { return began.Add(time.Duration(passed.Load())) }
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
-		bound, accepted = xdsauth.Bound(listener, refusals, now), make(chan connection, 2*most)
+		bound, accepted = xdsauth.Bound(listener, refusals, now), make(chan connection, 5*most)
 		done := make(chan struct{})
 		go func() {
 			defer GinkgoRecover()
@@ -114,6 +114,34 @@ var _ = Describe("Connections without a proven identity", func() {
 		open("127.0.0.2", 2)
 		Eventually(refused).Should(BeEquivalentTo(4))
 		Eventually(accepted).Should(HaveLen(most + 1))
+	})
+
+	It("are limited in all, and the oldest of any address makes room", func() {
+		for _, address := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"} {
+			open(address, most)
+		}
+		Eventually(accepted).Should(HaveLen(4 * most))
+		open("127.0.0.6", 1)
+		Eventually(refused).Should(BeEquivalentTo(1))
+		Expect(accepted).To(HaveLen(4 * most))
+
+		By("one that proves its identity makes room")
+		first := <-accepted
+		defer first.Close()
+		prove(first, true)
+		open("127.0.0.6", 2)
+		Eventually(refused).Should(BeEquivalentTo(2))
+		Eventually(accepted).Should(HaveLen(4 * most))
+
+		By("old ones make room")
+		second := <-accepted
+		defer second.Close()
+		passed.Store(int64(2 * time.Second))
+		open("127.0.0.6", 1)
+		Eventually(refused).Should(BeEquivalentTo(3))
+		Eventually(accepted).Should(HaveLen(4 * most))
+		_, err := second.Write([]byte{1})
+		Expect(err).To(MatchError(net.ErrClosed))
 	})
 
 	It("make room for new ones when they are old, the oldest first", func() {
