@@ -11,6 +11,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xdsauth"
 )
 
 // oneChange is a source with one change.
@@ -59,5 +60,30 @@ var _ = Describe("A certificate", func() {
 		Expect(told).To(Equal([]string{"certificate /secret/tls CertificateExpires", "certificate /secret/tls CertificateExpired"}))
 		stop()
 		Eventually(ended).Should(Receive(BeNil()))
+	})
+
+	It("of the xDS port that ends is a condition of each proxy, and in the metrics", func(ctx SpecContext) {
+		now := time.Date(2026, 1, 10, 0, 0, 0, 0, time.UTC)
+		start, registry, day := now, status.NewRegistry(), 24*time.Hour
+		gw, old := &model.Proxy{Name: "gw"}, model.ProxyKey("old")
+		watch := watchCertificates(oneChange{model.Change{Entries: []model.Entry{{Key: gw.Key(), Object: gw}, {Key: old}}}}, registry, slog.New(slog.DiscardHandler), func() time.Time { return now })
+		watch.port = func() []xdsauth.End {
+			return []xdsauth.End{
+				{Kind: "certificate", What: "the certificate", File: "xds.crt", At: start.Add(10 * day), Notice: 10 * day, Effect: "Envoys that connect refuse it"},
+				{Kind: "client_ca", What: "the client authority CN=a", File: "ca.crt", At: start.Add(10 * day), Notice: 10*day - time.Second, Effect: "nobody sees this"},
+				{Kind: "client_ca", What: "the client authority CN=b", File: "ca.crt", At: start, Notice: day, Effect: "they are refused"},
+				{Kind: "client_crl", What: "the revocation list of CN=a", File: "crl", At: start.Add(day), Effect: "nobody sees this"},
+			}
+		}
+		_, err := watch.Since(ctx, model.Mark{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(registry.Conditions()).To(ConsistOf(
+			model.Condition{Key: gw.Key(), Code: model.CertificateExpires, Message: "of the xDS port, the certificate (xds.crt) ends at 2026-01-20 00:00:00 UTC: Envoys that connect refuse it"},
+			model.Condition{Key: gw.Key(), Code: model.CertificateExpired, Message: "of the xDS port, the client authority CN=b (ca.crt) ended at 2026-01-10 00:00:00 UTC: they are refused"},
+		))
+		Expect(watch.portEnds()).To(Equal(map[string]float64{"certificate": 864000, "client_ca": 0, "client_crl": 86400}))
+		now = now.Add(day)
+		Expect(watch.look()).To(Equal(now.Add(time.Minute)), "it looks again")
+		Expect(registry.Conditions()).To(HaveLen(4))
 	})
 })

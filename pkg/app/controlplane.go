@@ -98,6 +98,7 @@ func openControlPlane(
 	p.logins = &loginWatch{registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now}
 	known := &knownLimits{}
 	p.expiry = watchCertificates(source, registry, env.Log, time.Now)
+	p.expiry.port = p.xds.ends
 	if err := p.openKubernetes(ctx, cfg, p.expiry, registry); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,9 @@ func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, ver
 	if err := m.AddCertificates(p.expiry.ends); err != nil {
 		return err
 	}
+	if err := m.AddXDSCertificates(p.expiry.portEnds); err != nil {
+		return err
+	}
 	if err := m.AddProviders(func() []metrics.Provider { return providerMetrics(p.providers.Reports()) }); err != nil {
 		return err
 	}

@@ -108,6 +108,14 @@ func checkXDSAccess(ctx context.Context, cfg config.Config, addr net.Addr, token
 	return false, nil
 }
 
+// ends returns when the files of the port end.
+func (x *xdsPort) ends() []xdsauth.End {
+	if x.tls == nil {
+		return nil
+	}
+	return x.tls.Ends()
+}
+
 // server returns the gRPC server of the port.
 func (x *xdsPort) server(ads *server.Server) *grpc.Server {
 	return ads.GRPC(grpc.Creds(xdsauth.NewCredentials(x.tls, x.own)))

@@ -8,7 +8,7 @@ import (
 
 // certificates calls ends at each collection.
 type certificates struct {
-	// ends returns the seconds until the certificate of each secret expires.
+	// ends returns the seconds until each certificate expires.
 	ends   func() map[string]float64
 	expiry *prometheus.Desc
 }
@@ -16,8 +16,17 @@ type certificates struct {
 // AddCertificates adds the expiry of certificates. ends returns the remaining seconds
 // by the names of secrets.
 func (m *Metrics) AddCertificates(ends func() map[string]float64) error {
-	expiry := prometheus.NewDesc("gatehouse_certificate_expiry_seconds",
-		"Seconds until the certificate of a secret ends; negative after that.", []string{"secret"}, nil)
+	return m.addExpiry(ends, prometheus.NewDesc("gatehouse_certificate_expiry_seconds",
+		"Seconds until the certificate of a secret ends; negative after that.", []string{"secret"}, nil))
+}
+
+// AddXDSCertificates adds the expiry of the files of the xDS port. ends returns the remaining seconds by what they are.
+func (m *Metrics) AddXDSCertificates(ends func() map[string]float64) error {
+	return m.addExpiry(ends, prometheus.NewDesc("gatehouse_xds_certificate_expiry_seconds",
+		"Seconds until a certificate of the xDS port ends, or a revocation list has to be replaced; negative after that.", []string{"file"}, nil))
+}
+
+func (m *Metrics) addExpiry(ends func() map[string]float64, expiry *prometheus.Desc) error {
 	if err := m.registry.Register(certificates{ends, expiry}); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
@@ -29,7 +38,7 @@ func (c certificates) Describe(to chan<- *prometheus.Desc) { to <- c.expiry }
 
 // Collect implements prometheus.Collector.
 func (c certificates) Collect(to chan<- prometheus.Metric) {
-	for secret, left := range c.ends() {
-		to <- prometheus.MustNewConstMetric(c.expiry, prometheus.GaugeValue, left, secret)
+	for name, left := range c.ends() {
+		to <- prometheus.MustNewConstMetric(c.expiry, prometheus.GaugeValue, left, name)
 	}
 }

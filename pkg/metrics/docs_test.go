@@ -25,6 +25,7 @@ var _ = Describe("The documents", func() {
 		m, err := metrics.New(status.NewRegistry(), "1.2.3")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(m.AddCertificates(nil)).To(Succeed())
+		Expect(m.AddXDSCertificates(nil)).To(Succeed())
 		Expect(m.AddProviders(nil)).To(Succeed())
 		Expect(m.AddLogins(nil)).To(Succeed())
 		Expect(m.AddXDS(nil)).To(Succeed())

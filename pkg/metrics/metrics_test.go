@@ -73,6 +73,7 @@ var _ = Describe("Metrics", func() {
 		r.SetConditions("x", []model.Condition{
 			{Key: model.RouteKey("shop", "a"), Code: model.NoUpstream}, {Key: model.RouteKey("shop", "b"), Code: model.NoUpstream}, {Code: model.Quarantined},
 		})
+		Expect(m.AddXDSCertificates(func() map[string]float64 { return map[string]float64{"client_ca": 3600} })).To(Succeed())
 		Expect(m.AddCertificates(func() map[string]float64 { return map[string]float64{"shop": 86400, "old": -1.5} })).To(Succeed())
 		Expect(m.AddXDS(func() map[string]int64 { return map[string]int64{"token": 3, "none": 0} })).To(Succeed())
 		Expect(m.AddProviders(func() []metrics.Provider {
@@ -123,6 +124,7 @@ var _ = Describe("Metrics", func() {
 			`gatehouse_revision 8`,
 			`gatehouse_waiting_hosts{proxy="a\"b\nc"} 0`,
 			`gatehouse_waiting_hosts{proxy="gw"} 2`,
+			`gatehouse_xds_certificate_expiry_seconds{file="client_ca"} 3600`,
 			`gatehouse_xds_refusals_total{reason="none"} 0`,
 			`gatehouse_xds_refusals_total{reason="token"} 3`,
 		}))
