@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/translate"
 )
 
 // kind is a kind of objects that is watched.
@@ -34,8 +35,7 @@ func (k kind) resource() string { return gatewayv1.Resource(k.gvk.Kind) }
 func kinds() []kind {
 	own := gatewayv1.GroupVersion()
 	core := corev1.SchemeGroupVersion
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(core.WithKind("Secret"))
+	secret := secretMetadata()
 	return []kind{
 		{
 			gvk: own.WithKind(gatewayv1.KindGatewayHost), object: &gatewayv1.GatewayHost{}, needed: true,
@@ -58,8 +58,15 @@ func kinds() []kind {
 			gvk: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), object: &discoveryv1.EndpointSlice{}, needed: true,
 			without: "no Envoy is answered", slim: slimSlice,
 		},
-		{gvk: core.WithKind("Secret"), object: secret, without: "what needs a Secret is closed"},
+		{gvk: core.WithKind("Secret"), object: secret, without: "Secrets are fetched one by one every 20 s if that is allowed, and what needs one is closed otherwise"},
 	}
+}
+
+// secretMetadata returns an empty Secret of which only the metadata is watched.
+func secretMetadata() *metav1.PartialObjectMetadata {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(translate.KindSecret))
+	return secret
 }
 
 func slimService(o client.Object) {

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -50,6 +51,8 @@ type Watch struct {
 	source   *Source
 	proxies  *proxyFile
 	world    *translate.World
+	// received is what the mirror does not have yet.
+	received batch
 	// pending are operations that could not be written yet, including operations that wait for the first complete
 	// configuration.
 	pending []translate.Op
@@ -92,7 +95,7 @@ func New(ctx context.Context, opts Options) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.secrets = newSecrets(api)
+	w.secrets = newSecrets(api, w.follower.queue.changed)
 	return w, nil
 }
 
@@ -156,6 +159,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.follower.run(ctx) })
 	group.Go(func() error { return w.source.run(ctx) })
+	group.Go(func() error { return w.secrets.run(ctx) })
 	group.Go(func() error { return w.write(ctx) })
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -203,12 +207,21 @@ func (w *Watch) step(ctx context.Context) {
 		w.world.SetProxies(w.proxies.list)
 		w.setProxies(w.proxies.list)
 	}
-	b := w.follower.queue.take()
-	reread := w.take(b)
+	fresh := w.follower.queue.take()
+	w.received.add(fresh)
+	w.take(fresh)
 	if !complete {
 		return
 	}
-	w.settle(ctx, reread)
+	if lacking := w.settle(); lacking > 0 {
+		w.source.set(w.world.TakeEndpoints(), false) // requests must not go to addresses that are gone
+		if first {
+			w.setWaiting(fmt.Sprintf("%d Secrets that objects name have not been read yet", lacking))
+		}
+		return
+	}
+	b := w.received
+	w.received = batch{}
 	step := w.world.Take()
 	w.source.set(step.Endpoints, false)
 	w.pending = merge(w.pending, step.Ops)
@@ -234,9 +247,10 @@ func (w *Watch) step(ctx context.Context) {
 	}
 }
 
-// take passes a batch to the world. It returns the Secrets that have changed and are in use.
-func (w *Watch) take(b batch) (reread []translate.Ref) {
-	for ref, obj := range b.objects {
+// take passes what is new in a batch, and the Secrets that were read, to the world.
+func (w *Watch) take(fresh batch) {
+	var reread []translate.Ref
+	for ref, obj := range fresh.objects {
 		switch {
 		case ref.Kind == translate.KindSecret:
 			w.secrets.setVersion(ref, obj)
@@ -249,21 +263,26 @@ func (w *Watch) take(b batch) (reread []translate.Ref) {
 			w.world.Upsert(obj)
 		}
 	}
-	for ref := range w.secrets.again {
-		reread = append(reread, ref)
-	}
-	return reread
+	watched := w.watchesSecrets()
+	w.secrets.take(w.world)
+	w.secrets.ask(w.world, append(reread, w.secrets.due(w.world, watched)...), watched)
 }
 
-// settle translates what has changed and reads the Secrets that this needs.
-func (w *Watch) settle(ctx context.Context, reread []translate.Ref) {
-	known := w.follower.isSynced(translate.KindSecret)
-	if len(reread) > 0 {
-		w.secrets.read(ctx, w.world, reread, known)
+// watchesSecrets reports whether the metadata of all Secrets is known, and their changes are.
+func (w *Watch) watchesSecrets() bool {
+	fault, failed := w.follower.faults.of(kindOf(secretMetadata()))
+	return w.follower.isSynced(translate.KindSecret) && !(failed && fault.isDenied())
+}
+
+// settle translates what has changed. It returns how many Secrets must be read before that is complete; they are
+// requested.
+func (w *Watch) settle() (lacking int) {
+	for refs := w.world.Settle(); len(refs) > 0; refs = w.world.Settle() {
+		if n := w.secrets.lacking(w.world, refs, w.watchesSecrets()); n == len(refs) {
+			return n
+		}
 	}
-	for refs := w.world.Settle(); len(refs) > 0 && ctx.Err() == nil; refs = w.world.Settle() {
-		w.secrets.read(ctx, w.world, refs, known)
-	}
+	return 0
 }
 
 // flush writes what is pending.

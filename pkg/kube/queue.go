@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"maps"
 	"strconv"
 	"sync"
 
@@ -48,6 +49,15 @@ type batch struct {
 	objects map[translate.Ref]client.Object
 	// seen is, for each kind, the resourceVersion up to which this batch and the earlier ones have everything.
 	seen map[string]int64
+}
+
+// add adds a later batch.
+func (b *batch) add(later batch) {
+	if b.objects == nil {
+		b.objects = map[translate.Ref]client.Object{}
+	}
+	maps.Copy(b.objects, later.objects)
+	b.seen = later.seen
 }
 
 // name describes the batch for the change log.

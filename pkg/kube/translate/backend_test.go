@@ -131,6 +131,17 @@ var _ = Describe("The endpoints of an upstream", func() {
 		Expect(c.step().Endpoints[model.UpstreamKey("shop.web.80")].All()).To(BeEmpty())
 	})
 
+	It("can be taken before the Secrets that an object needs are read, and are taken once", func() {
+		c := newCluster(webHost, webService, webSlice)
+		c.step()
+		c.apply(strings.Replace(webSlice, "10.244.0.5", "10.244.0.9", 1))
+		c.apply(strings.NewReplacer("name: web", "name: late", "shop.example.com", "late.example.com, tls: {secretName: late}").Replace(webHost))
+		Expect(c.Settle()).To(HaveLen(1), "one Secret is lacking")
+		Expect(c.TakeEndpoints()[model.UpstreamKey("shop.web.80")].All()[1].Address).To(Equal("10.244.0.9"))
+		Expect(c.TakeEndpoints()).To(BeEmpty())
+		Expect(c.step().Endpoints).To(BeEmpty())
+	})
+
 	It("disappear with an ExternalName Service, and come back", func() {
 		c := newCluster(webHost, webService, webSlice)
 		c.step()

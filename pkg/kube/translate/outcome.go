@@ -136,6 +136,19 @@ func (w *World) settleEndpoints() {
 	}
 }
 
+// TakeEndpoints returns the new endpoints of discovered upstreams since the last call of it or Take, without anything
+// else: after a Settle that has listed Secrets, Take has to wait for them, and endpoints must not.
+func (w *World) TakeEndpoints() map[model.Key]*model.Endpoints {
+	taken := map[model.Key]*model.Endpoints{}
+	for key, was := range w.wasAt {
+		if now := w.endpoints[key]; was != nil && now != nil && !was.Equal(now) {
+			taken[key] = now
+			delete(w.wasAt, key)
+		}
+	}
+	return taken
+}
+
 // Take settles, and returns the changes since its last call. What needs a Secret that Settle
 // has listed and that was not read is closed.
 func (w *World) Take() Step {

@@ -287,6 +287,11 @@ func (w *World) SecretUnreadable(ref Ref, why string) {
 // again when it changes.
 func (w *World) UsesSecret(ref Ref) bool { return len(w.users[ref]) > 0 }
 
+// UsedSecrets lists the Secrets that objects name and may name, sorted.
+func (w *World) UsedSecrets() []Ref {
+	return slices.SortedFunc(maps.Keys(w.secrets), Ref.Compare)
+}
+
 func (w *World) putSecret(ref Ref, s *secretState) {
 	if !w.UsesSecret(ref) {
 		return
