@@ -207,12 +207,12 @@ func serveGRPC(g *grpc.Server) string {
 	GinkgoHelper()
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	Expect(err).NotTo(HaveOccurred())
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- g.Serve(l) }()
-	DeferCleanup(func() {
+	DeferCleanup(func(ctx SpecContext) {
 		g.Stop()
-		Expect(<-done).To(Succeed())
-	})
+		Eventually(done).WithContext(ctx).Should(Receive(Succeed()))
+	}, NodeTimeout(time.Minute))
 	return l.Addr().String()
 }
 

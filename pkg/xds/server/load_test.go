@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"time"
 
@@ -78,16 +77,8 @@ var _ = Describe("Load reports", func() {
 			Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 			Failing: func(_ context.Context, parent string, clusters []string) { told <- fmt.Sprint(parent, clusters) },
 		})
-		g := s.GRPC()
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-		Expect(err).NotTo(HaveOccurred())
-		done := make(chan error)
-		go func() { done <- g.Serve(l) }()
-		DeferCleanup(func() {
-			g.Stop()
-			Expect(<-done).To(Succeed())
-		})
-		conn, err = grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		var err error
+		conn, err = grpc.NewClient(serveGRPC(s.GRPC()), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { _ = conn.Close() })
 		var cancel context.CancelFunc

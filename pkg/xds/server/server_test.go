@@ -1,9 +1,7 @@
 package server_test
 
 import (
-	"context"
 	"log/slog"
-	"net"
 	"testing"
 	"time"
 
@@ -50,16 +48,7 @@ var _ = Describe("the server", func() {
 		DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
 		registry = status.NewRegistry()
 		s = server.New(server.Options{Status: registry, Log: slog.New(slog.DiscardHandler)})
-		g := s.GRPC()
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-		Expect(err).NotTo(HaveOccurred())
-		addr = l.Addr().String()
-		done := make(chan error)
-		go func() { done <- g.Serve(l) }()
-		DeferCleanup(func() {
-			g.Stop()
-			Expect(<-done).To(Succeed())
-		})
+		addr = serveGRPC(s.GRPC())
 	})
 	connect := func(answer func(*testkit.XDSResponse)) *testkit.XDSClient {
 		GinkgoHelper()

@@ -3,7 +3,6 @@ package server_test
 import (
 	"context"
 	"log/slog"
-	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -40,16 +39,7 @@ var _ = Describe("a wait", func() {
 			Status: registry, Log: slog.New(slog.DiscardHandler),
 			Elsewhere: func(proxy string) (bool, <-chan struct{}) { return proxy == "gw" && has.Load(), more },
 		})
-		g := s.GRPC()
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-		Expect(err).NotTo(HaveOccurred())
-		addr = l.Addr().String()
-		done := make(chan error)
-		go func() { done <- g.Serve(l) }()
-		DeferCleanup(func() {
-			g.Stop()
-			Expect(<-done).To(Succeed())
-		})
+		addr = serveGRPC(s.GRPC())
 	})
 	// envoy connects and hands every response to answer.
 	envoy := func(answer func(*testkit.XDSResponse)) *testkit.XDSClient {
@@ -187,7 +177,7 @@ var _ = Describe("a wait", func() {
 		x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
 		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
 		Eventually(answer).Should(Receive(BeEmpty()))
-		Expect(s.Wait(context.Background(), nil)).To(BeEmpty(), "nothing to wait for")
+		Eventually(start(context.Background(), nil)).Should(Receive(BeEmpty()), "nothing to wait for")
 	})
 
 	It("ends when all of several Envoys have it, including the slowest", func() {
