@@ -215,20 +215,22 @@ var _ = Describe("a domain that moves to another host", func() {
 		// work returns how much is allocated to choose what to send after the refusal.
 		work := func(hosts int) uint64 {
 			e = newDomainEnvoy()
-			ring := func(revision int64, moved int) {
-				var parts []*snapshot.Parts
+			ring := func(revision int64, moved int, c *snapshot.Resource) {
+				parts := []*snapshot.Parts{host("x", c), host("y", c)}
 				for i := range hosts {
 					parts = append(parts, hostAt(fmt.Sprintf("h%04d", i), fmt.Sprintf("d%d.test", (i+moved)%hosts), a))
 				}
 				e.stream.Want(world(revision, parts...))
 			}
-			ring(1, 0)
+			ring(1, 0, a)
 			e.settle()
-			ring(2, 1)
+			ring(2, 0, b)
 			messages, _ := e.stream.Next(e.now)
+			messages = slices.DeleteFunc(messages, func(m plan.Message) bool { return m.Type != snapshot.RouteType })
 			Expect(messages).To(HaveLen(1))
 			_, guilty := e.stream.Nack(messages[0].Nonce, "no", e.now)
-			Expect(guilty).To(BeEmpty(), "the search begins")
+			Expect(guilty).To(BeEmpty(), "the search begins with one host")
+			ring(3, 1, a)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			messages, _ = e.stream.Next(e.now)
