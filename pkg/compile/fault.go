@@ -17,6 +17,6 @@ func addRouteFault(r *ir.Route, f *model.FaultFilter) { r.Fault = faultOf(f) }
 
 func faultOf(f *model.FaultFilter) *ir.Fault {
 	return &ir.Fault{
-		Delay: time.Duration(f.Delay) * time.Millisecond, Abort: f.Abort, Millionths: f.Millionths(), Header: strings.ToLower(f.Header),
+		Delay: time.Duration(f.Delay), Abort: f.Abort, Millionths: f.Millionths(), Header: strings.ToLower(f.Header),
 	}
 }

@@ -1,19 +1,21 @@
 package model
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"time"
 )
 
 // FaultFilter delays or fails some requests on purpose, to test how clients react. A route's filter replaces its
 // service's.
 // +page=fault.md
-// +example={delay: 2000, abort: 503, percent: 0.5}
+// +example={delay: 2s, abort: 503, percent: 0.5}
 type FaultFilter struct {
-	// How long a request waits, in milliseconds. Specify at least one of delay and abort.
-	// +minimum=1
-	// +maximum=maxFaultDelay
-	Delay int `json:"delay"`
+	// How long a request waits, 1ms to 1m. A number means milliseconds. Specify at least one of delay and abort.
+	// +anyOf=[{type: string}, {type: integer, minimum: 1, maximum: maxFaultDelay}]
+	// +example=2s
+	Delay FaultDelay `json:"delay"`
 	// The status of the answer that replaces the upstream's.
 	// +minimum=400
 	// +maximum=599
@@ -31,6 +33,22 @@ type FaultFilter struct {
 // maxFaultDelay is in milliseconds: a request that waits keeps a place in Envoy.
 const maxFaultDelay = 60000
 
+// FaultDelay is a duration. Older configurations have it as a number of milliseconds.
+type FaultDelay time.Duration
+
+// UnmarshalJSON reads either form.
+func (d *FaultDelay) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, (*Duration)(d))
+	}
+	var ms int32
+	if err := json.Unmarshal(b, &ms); err != nil {
+		return fmt.Errorf("delay %s is not a duration such as \"1.5s\", and not a whole number of milliseconds", b)
+	}
+	*d = FaultDelay(time.Duration(ms) * time.Millisecond)
+	return nil
+}
+
 func readFault(v *validator, at, _ string, config JSON) Spec {
 	var f FaultFilter
 	if !v.decode(at, config, &f) {
@@ -39,8 +57,8 @@ func readFault(v *validator, at, _ string, config JSON) Spec {
 	if f.Delay == 0 && f.Abort == 0 {
 		v.add(at, `does nothing; set delay or abort, such as {"abort":503,"percent":10}`)
 	}
-	if f.Delay != 0 {
-		v.checkRange(at+".delay", f.Delay, 1, maxFaultDelay)
+	if d := time.Duration(f.Delay); d != 0 && (d < time.Millisecond || d > maxFaultDelay*time.Millisecond) {
+		v.add(at+".delay", "%s is not between 1ms and 1m", d)
 	}
 	if f.Abort != 0 {
 		v.checkRange(at+".abort", f.Abort, 400, 599)

@@ -4,7 +4,7 @@ func fault() policy {
 	chosen := []string{"X-Envoy-Fault-Abort-Request: 502", "X-Envoy-Fault-Abort-Request-Percentage: 100", "X-Envoy-Fault-Delay-Request: 50000"}
 	return policy{
 		kind: "route_filter_fault", filter: "envoy.filters.http.fault",
-		config:  `{"delay":1,"abort":418}`,
+		config:  `{"delay":"1ms","abort":418}`,
 		changed: `{"abort":503,"header":"X-Chaos"}`,
 		requests: []request{
 			{what: "a plain one", off: "200", on: "418", changed: "200", both: "200"},
@@ -17,7 +17,8 @@ func fault() policy {
 		},
 		refusals: []refusal{
 			{`{}`, "Filter_config", `does nothing; set delay or abort, such as {"abort":503,"percent":10}`},
-			{`{"delay":60001}`, "Filter_config.delay", "60001 is not between 1 and 60000"},
+			{`{"delay":60001}`, "Filter_config.delay", "1m0.001s is not between 1ms and 1m"},
+			{`{"delay":"2 s"}`, "Filter_config", `"2 s" is not a duration such as "1.5s"`},
 			{`{"abort":200}`, "Filter_config.abort", "200 is not between 400 and 599"},
 			{`{"abort":503,"percent":0}`, "Filter_config.percent", "0 is not between 0.0001 and 100"},
 			{`{"abort":503,"percent":100.1}`, "Filter_config.percent", "100.1 is not between 0.0001 and 100"},
