@@ -19,7 +19,7 @@ type CORSFilter struct {
 	// +minItems=1
 	// +maxItems=maxOrigins
 	Origins []Origin `json:"origins"`
-	// Methods that pages may use; "*" means all. Default: GET, HEAD and POST, which need no permission.
+	// Methods that pages may use; "*" means all. Default: GET, HEAD, PUT, PATCH, POST and DELETE.
 	// +maxItems=maxCORSNames
 	Methods []string `json:"methods"`
 	// Headers that pages may set in addition to those that need no permission; "*" means all.
@@ -73,6 +73,9 @@ func readCORS(v *validator, at, _ string, config JSON) Spec {
 	if !v.decode(at, config, &f) {
 		return &f
 	}
+	if f.Methods == nil {
+		f.Methods = defaultCORSMethods()
+	}
 	f.checkOrigins(v, at+".origins")
 	v.corsNames(at+".methods", f.Methods)
 	v.corsNames(at+".headers", f.Headers)
@@ -92,6 +95,9 @@ func readCORS(v *validator, at, _ string, config JSON) Spec {
 }
 
 func (f *CORSFilter) uses() []Key { return nil }
+
+// defaultCORSMethods are those that other gateways allow by default. An empty list allows only what needs no permission.
+func defaultCORSMethods() []string { return []string{"GET", "HEAD", "PUT", "PATCH", "POST", "DELETE"} }
 
 func (f *CORSFilter) checkOrigins(v *validator, field string) {
 	switch all := slices.Contains(f.Origins, Origin{Exact: AnyOrigin}); {

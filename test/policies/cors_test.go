@@ -48,15 +48,15 @@ func cors() policy {
 			},
 			{
 				what: "a preflight", method: "OPTIONS", header: []string{page, asks, "Access-Control-Request-Headers: x-any"}, off: "200    |    | ",
-				on: "200 https://a.test true x-total | PUT, DELETE x-team 600 | ", changed: "200 https://a.test   |  x-any  | ", both: "200 https://a.test   |  x-any  | ",
+				on: "200 https://a.test true x-total | PUT, DELETE x-team 600 | ", changed: "200 https://a.test   | GET, HEAD, PUT, PATCH, POST, DELETE x-any  | ", both: "200 https://a.test   | GET, HEAD, PUT, PATCH, POST, DELETE x-any  | ",
 			},
 			{
 				what: "a preflight of another page", method: "OPTIONS", header: []string{"Origin: https://evil.test", asks, "Access-Control-Request-Headers: x-any"}, off: "200    |    | ",
-				on: "204    |    | origin", changed: "200 https://evil.test   |  x-any  | ", both: "200 https://evil.test   |  x-any  | ",
+				on: "204    |    | origin", changed: "200 https://evil.test   | GET, HEAD, PUT, PATCH, POST, DELETE x-any  | ", both: "200 https://evil.test   | GET, HEAD, PUT, PATCH, POST, DELETE x-any  | ",
 			},
 			{
 				what: "a preflight of a page without an origin", method: "OPTIONS", header: []string{"Origin: null", asks}, off: "200    |    | ",
-				on: "204    |    | origin", changed: "200 null   |    | ", both: "200 null   |    | ",
+				on: "204    |    | origin", changed: "200 null   | GET, HEAD, PUT, PATCH, POST, DELETE   | ", both: "200 null   | GET, HEAD, PUT, PATCH, POST, DELETE   | ",
 			},
 			{what: "OPTIONS that is no preflight", method: "OPTIONS", header: []string{page}, off: "200    |    | ", on: "200 https://a.test true x-total |    | origin", changed: "200 https://a.test   |    | origin", both: "200 https://a.test   |    | origin"},
 			{
@@ -65,7 +65,7 @@ func cors() policy {
 			},
 			{
 				what: "a preflight for a route without upstreams", method: "OPTIONS", path: "/empty", header: []string{page, asks, "Access-Control-Request-Headers: x-any"}, off: "503    |    | ",
-				on: "200 https://a.test true x-total | PUT, DELETE x-team 600 | ", changed: "200 https://a.test   |  x-any  | ", both: "200 https://a.test true x-total | PUT, DELETE x-team 600 | ",
+				on: "200 https://a.test true x-total | PUT, DELETE x-team 600 | ", changed: "200 https://a.test   | GET, HEAD, PUT, PATCH, POST, DELETE x-any  | ", both: "200 https://a.test true x-total | PUT, DELETE x-team 600 | ",
 			},
 			{
 				what: "another page on a route without upstreams", path: "/empty", header: []string{"Origin: https://evil.test"}, off: "503    |    | ", on: "503    |    | origin",
