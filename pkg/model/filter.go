@@ -53,11 +53,17 @@ func (f *Filter) TagList() *Tags { return &f.Tags }
 // Names implements Namer: what the configuration names.
 func (f *Filter) Names() []Key { return f.Parse().Names() }
 
+// strictSpec is implemented by a Spec with rules for what is written from now on. What was stored before stays in force.
+type strictSpec interface{ checkWritten(v *validator, at string) }
+
 // Validate implements Object.
 func (f *Filter) Validate() []FieldError {
 	var v validator
 	v.name("Filter_name", f.Name, false)
-	v.config("Filter_type", "Filter_config", f.Name, f.Type, f.Config, filterTypes())
+	spec := v.config("Filter_type", "Filter_config", f.Name, f.Type, f.Config, filterTypes())
+	if s, strict := spec.(strictSpec); strict && len(v.errs) == 0 {
+		s.checkWritten(&v, "Filter_config")
+	}
 	v.tags(f.Tags)
 	return v.errs
 }

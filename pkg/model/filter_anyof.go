@@ -65,6 +65,12 @@ func anyOfNames() map[string]Kind {
 	return names
 }
 
+func (f *AnyOfFilter) checkWritten(v *validator, at string) {
+	if f.JWT != nil {
+		f.JWT.checkWritten(v, at+".jwt")
+	}
+}
+
 func (f *AnyOfFilter) uses() []Key {
 	var keys []Key
 	if f.APIKey != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ type JWTFilter struct {
 	// The public keys themselves, a key set (RFC 7517). Specify at most one of jwks and jwks_uri.
 	// +anyOf=[{type: object, required: [keys], additionalProperties: true, properties: {keys: {type: array, items: {type: object}}}}]
 	JWKS json.RawMessage `json:"jwks"`
-	// URL of the key set.
+	// URL of the key set. Plain HTTP is for hosts in private networks, and for an upstream.
 	// +maxLength=maxURL
 	JWKSURI string `json:"jwks_uri"`
 	// Name of the upstream through which the keys are fetched. Without it, they are fetched from the host of the URL.
@@ -151,6 +152,26 @@ func (f *JWTFilter) checkKeys(v *validator, at string) {
 	} else if _, err := ReadKeys(f.JWKS); err != nil {
 		v.add(keys, "%s", err)
 	}
+}
+
+// checkWritten refuses keys that anybody on the way to a public host could replace.
+func (f *JWTFilter) checkWritten(v *validator, at string) {
+	u, err := url.Parse(f.JWKSURI)
+	if err == nil && u.Scheme == "http" && f.Upstream == "" && isPublicHost(u.Hostname()) {
+		v.add(at+".jwks_uri", "%q is plain HTTP to a public host: %s. Use https, or name the upstream through which the keys are fetched", f.JWKSURI, onTheWay)
+	}
+}
+
+// isPublicHost reports whether a host is reached through networks of others: it is not an address of a private network, and
+// not a name that only one has (RFC 6761, RFC 6762, RFC 9476).
+func isPublicHost(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return !addr.IsLoopback() && !addr.IsPrivate() && !addr.IsLinkLocalUnicast()
+	}
+	name := strings.ToLower(host)
+	_, domain, dotted := strings.Cut(name, ".")
+	last := domain[strings.LastIndex(domain, ".")+1:]
+	return dotted && !slices.Contains([]string{"localhost", "local", "internal"}, last) && !strings.HasSuffix(name, ".svc")
 }
 
 // symmetricKey reports whether a key set has one.

@@ -37,6 +37,27 @@ var _ = Describe("The configuration for tokens", func() {
 		Expect(filter(`{"issuer":"us","jwks_uri":"https://us.test/keys"}`).Validate()).To(BeEmpty())
 	})
 
+	DescribeTable("is refused if anybody could replace its keys on the way", func(uri, more string, refused bool) {
+		config := `{"issuer":"us","jwks_uri":"` + uri + `"` + more + `}`
+		either := &model.Filter{Name: "f", Type: "http_filter_anyof", Config: model.JSON(`{"apikey":{"keys":"a"},"jwt":` + config + `}`)}
+		var want, inEither []model.FieldError
+		if refused {
+			message := `"` + uri + `" is plain HTTP to a public host: anyone on the network path can replace the provider's keys. ` +
+				"Use https, or name the upstream through which the keys are fetched"
+			want, inEither = []model.FieldError{{Field: "Filter_config.jwks_uri", Message: message}}, []model.FieldError{{Field: "Filter_config.jwt.jwks_uri", Message: message}}
+		}
+		Expect(filter(config).Validate()).To(Equal(want))
+		Expect(either.Validate()).To(Equal(inEither))
+		Expect(filter(config).Parse().Fault).NotTo(HaveOccurred(), "what is stored stays in force")
+	},
+		Entry("at a public name", "http://us.test/keys", "", true), Entry("at a public address", "http://192.0.2.1/keys", "", true),
+		Entry("at a public IPv6 address", "http://[2001:db8::1]:80/keys", "", true), Entry("but not over TLS", "https://us.test/keys", "", false),
+		Entry("but not through an upstream", "http://us.test/keys", `,"upstream":"idp"`, false), Entry("but not at a private address", "http://10.1.2.3/keys", "", false),
+		Entry("but not on this machine", "http://127.0.0.1:8080/keys", "", false), Entry("but not at localhost", "http://localhost/keys", "", false),
+		Entry("but not at a name of one label", "http://idp/keys", "", false), Entry("but not in a cluster", "http://idp.login.svc/keys", "", false),
+		Entry("but not in a cluster, in full", "http://idp.login.svc.cluster.local/keys", "", false), Entry("but not at an internal name", "http://idp.corp.internal/keys", "", false),
+	)
+
 	It("warns if more tokens are accepted than expected, or if others see tokens and keys", func() {
 		advice := func(config string) []string { return filter(config).Parse().Spec.(*model.JWTFilter).Advice() }
 		Expect(advice(`{"issuer":"https://us.test","audiences":["a"]}`)).To(BeEmpty())
