@@ -21,7 +21,16 @@ func accessOf(f *model.RBACFilter) *ir.Access {
 func accessRules(list []model.AccessRule) []ir.AccessRule {
 	var out []ir.AccessRule
 	for _, r := range list {
-		rule := ir.AccessRule{Methods: r.Methods, Claims: requiredClaims(r.Claims)}
+		rule := ir.AccessRule{Methods: r.Methods, Claims: requiredClaims(r.Claims), Addresses: sortRanges(parseRanges(r.Addresses))}
+		for _, c := range r.Clients {
+			if !strings.Contains(c, "/") {
+				c = model.ClientID(c, "")
+			}
+			rule.Clients = append(rule.Clients, c)
+		}
+		for _, h := range r.Headers {
+			rule.Headers = append(rule.Headers, ir.HeaderValues{Name: strings.ToLower(h.Name), Values: h.Values})
+		}
 		for _, p := range r.Paths {
 			switch {
 			case p.Exact != "":

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -26,8 +25,8 @@ func (a *Answer) passAccess(s subject, l *hcmv3.HttpConnectionManager, vh *route
 	}
 	who := callerOf(s, l, vh, r)
 	refused := no
-	for _, p := range message.GetRbac().GetRules().GetPolicies()[accessRefused].GetPermissions() {
-		v, err := who.may(p)
+	for _, p := range message.GetRbac().GetRules().GetPolicies()[accessRefused].GetPrincipals() {
+		v, err := who.is(p)
 		if err != nil {
 			return false, err
 		}
@@ -44,6 +43,24 @@ func (a *Answer) passAccess(s subject, l *hcmv3.HttpConnectionManager, vh *route
 	return true, nil
 }
 
+// clientOf returns the client of the request's API key, whether the route requires a key or accepts one; empty without a
+// key.
+func (s subject) clientOf(have State, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (string, error) {
+	for _, name := range []string{keyFilter, anyKeyFilter} {
+		if f := findFilter(l, name); f == nil || isOff(f, vh, r) {
+			continue
+		}
+		client, why, err := s.clientOfKey(have, name, vh, r)
+		if err != nil {
+			return "", err
+		}
+		if why == "" {
+			return client, nil
+		}
+	}
+	return "", nil
+}
+
 // callerOf returns the request with the claims of its valid token. The claims of a session are
 // unknown. Without a token or a session, there are no claims.
 func callerOf(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) caller {
@@ -57,33 +74,6 @@ func callerOf(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost
 	}
 	claims, _ := claimsOf(place.find(s))
 	return caller{s, claims, true}
-}
-
-// may reports whether a permission matches the request.
-func (c caller) may(p *rbacconfigv3.Permission) (verdict, error) {
-	switch rule := p.GetRule().(type) {
-	case *rbacconfigv3.Permission_Any:
-		return verdictOf(rule.Any), nil
-	case *rbacconfigv3.Permission_NotRule:
-		v, err := c.may(rule.NotRule)
-		return yes - v, err
-	case *rbacconfigv3.Permission_AndRules:
-		return all(rule.AndRules.GetRules(), c.may)
-	case *rbacconfigv3.Permission_OrRules:
-		v, err := all(rule.OrRules.GetRules(), func(one *rbacconfigv3.Permission) (verdict, error) {
-			v, err := c.may(one)
-			return yes - v, err
-		})
-		return yes - v, err
-	case *rbacconfigv3.Permission_Header:
-		check, err := c.checkHeader(rule.Header)
-		return verdictOf(check.Holds), err
-	case *rbacconfigv3.Permission_UrlPath:
-		return verdictOf(matchesPath(rule.UrlPath.GetPath(), c.path)), nil
-	case *rbacconfigv3.Permission_SourcedMetadata:
-		return c.has(rule.SourcedMetadata.GetMetadataMatcher())
-	}
-	return no, fmt.Errorf("explaining a policy: permission %T is not known", p.GetRule())
 }
 
 func matchesPath(m *matcherv3.StringMatcher, path string) bool {

@@ -1,6 +1,8 @@
 package explain_test
 
 import (
+	"net/netip"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -11,14 +13,21 @@ import (
 )
 
 var _ = Describe("Rules about who may do what", func() {
-	ask := func(h ir.Host, r ir.Route, method, url string, headers ...string) explain.Answer {
+	askFrom := func(from string, h ir.Host, r ir.Route, method, url string, headers ...string) explain.Answer {
 		GinkgoHelper()
 		h.Name, h.Domain = "shop", "*"
 		r.Name, r.Match, r.Respond = "root", ir.Match{Path: "/", PathKind: "prefix"}, &ir.Respond{Status: 503}
 		host := must(snapshot.NewHost(must(translate.VirtualHost(&h)), []*snapshot.Route{must(snapshot.NewRoute(must(translate.Route(&r))))}, snapshot.ObjectRef{}))
 		request, errs := explain.NewRequest(method, "http://h"+url, headers)
 		Expect(errs).To(BeEmpty())
+		if from != "" {
+			request.Client = netip.MustParseAddr(from)
+		}
 		return must(explain.Explain(state(host), request))
+	}
+	ask := func(h ir.Host, r ir.Route, method, url string, headers ...string) explain.Answer {
+		GinkgoHelper()
+		return askFrom("", h, r, method, url, headers...)
 	}
 	path := func(kind ir.PathKind, p string) []ir.AccessPath { return []ir.AccessPath{{Kind: kind, Path: p}} }
 	everything := []ir.AccessRule{{}}
@@ -49,6 +58,42 @@ var _ = Describe("Rules about who may do what", func() {
 		Entry("a denied path with a parameter", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a;b/c", false),
 		Entry("a path next to a denied path", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", true),
 		Entry("a denied method elsewhere", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Methods: []string{"GET"}, Paths: path(ir.PathPrefix, "/a")}}}, "GET", "/b", true),
+	)
+
+	DescribeTable("compare headers", func(denied bool, values []string, passes bool, headers ...string) {
+		rules := []ir.AccessRule{{Headers: []ir.HeaderValues{{Name: "x-plan", Values: values}, {Name: "x-any"}}}}
+		a := &ir.Access{Allow: rules}
+		if denied {
+			a = &ir.Access{Allow: everything, Deny: rules}
+		}
+		code := map[bool]string{true: "direct_response", false: "access_refused"}[passes]
+		Expect(ask(ir.Host{Access: []*ir.Access{a}}, ir.Route{}, "GET", "/", append(headers, "X-Any: 1")...).Code).To(Equal(code))
+		Expect(ask(ir.Host{Access: []*ir.Access{a}}, ir.Route{}, "GET", "/", headers...).Code).
+			To(Equal(map[bool]string{true: "direct_response", false: "access_refused"}[denied]), "all headers of a rule must be there")
+	},
+		Entry("with the value", false, []string{"gold", "silver"}, true, "X-Plan: silver"),
+		Entry("with another value", false, []string{"gold"}, false, "X-Plan: iron"),
+		Entry("with a value in another letter case", false, []string{"gold"}, false, "X-Plan: Gold"),
+		Entry("with several values", false, []string{"gold"}, false, "X-Plan: gold,iron"),
+		Entry("that must only be there", false, nil, true, "X-Plan: iron"),
+		Entry("that are missing", false, []string{"gold"}, false),
+		Entry("that are denied", true, []string{"gold"}, false, "X-Plan: gold"),
+		Entry("that are denied in another letter case", true, []string{"gold"}, false, "X-Plan: Gold"),
+		Entry("that are denied among others", true, []string{"go.d"}, false, "X-Plan: iron , GO.D ,x"),
+		Entry("that only look like denied ones", true, []string{"go.d"}, true, "X-Plan: gold"),
+		Entry("that contain a denied one", true, []string{"gold"}, true, "X-Plan: marigold"),
+	)
+
+	DescribeTable("compare addresses", func(from string, passes bool) {
+		ranges := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::7/128")}
+		code := map[bool]string{true: "direct_response", false: "access_refused"}
+		allowed := []*ir.Access{{Allow: []ir.AccessRule{{Addresses: ranges}}}}
+		Expect(askFrom(from, ir.Host{Access: allowed}, ir.Route{}, "GET", "/").Code).To(Equal(code[passes]))
+		denied := []*ir.Access{{Allow: everything, Deny: []ir.AccessRule{{Addresses: ranges}}}}
+		Expect(askFrom(from, ir.Host{Access: denied}, ir.Route{}, "GET", "/").Code).To(Equal(code[!passes]))
+	},
+		Entry("in the first range", "192.0.2.9", true), Entry("in the second", "2001:db8::7", true), Entry("beside it", "192.0.3.9", false),
+		Entry("in another form", "::ffff:192.0.2.9", true), Entry("in IPv6", "2001:db8::8", false),
 	)
 
 	It("apply to the claims of a token, and to nothing else in a request", func() {

@@ -15,11 +15,13 @@ import (
 var _ = Describe("The filter that requires an API key", func() {
 	// with explains a GET to a host, and to a route with other keys or none. The Envoy knows the keys
 	// a/x and a.b/x, both with an empty secret.
+	var rules []*ir.Access
+	BeforeEach(func() { rules = nil })
 	with := func(ofHost, ofRoute *ir.KeyAccess, headers ...string) explain.Answer {
 		GinkgoHelper()
 		const empty = "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="
 		route := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, Keys: ofRoute}
-		h := &ir.Host{Name: "shop", Domain: "*", Keys: ofHost, Identity: []string{"x-client"}, Routes: []*ir.Route{route}}
+		h := &ir.Host{Name: "shop", Domain: "*", Keys: ofHost, Identity: []string{"x-client"}, Access: rules, Routes: []*ir.Route{route}}
 		encoded := must(snapshot.NewRoute(must(translate.Route(route))))
 		have := state(must(snapshot.NewHost(must(translate.VirtualHost(h)), []*snapshot.Route{encoded}, snapshot.ObjectRef{})))
 		resources := must(translate.ListenerResources(ir.Listener{Keys: []ir.APIKey{{Client: "a/x", Hash: empty}, {Client: "a.b/x", Hash: empty}}}))
@@ -67,6 +69,16 @@ var _ = Describe("The filter that requires an API key", func() {
 		Expect(a.Message).To(Equal("a http_filter_apikey does not allow client a.b/x"))
 		Expect(with(&ir.KeyAccess{Header: "x-api-key", Set: "a", Clients: []string{"a/y"}}, nil, key("X-Api-Key", "a/x:")).Code).To(Equal("client_refused"))
 	})
+
+	DescribeTable("tells rules whose key it is", func(code string, clients ...string) {
+		rules = []*ir.Access{{Allow: []ir.AccessRule{{Clients: clients}}}}
+		Expect(with(keys, nil, key("X-Api-Key", "a/x:")).Code).To(Equal(code))
+		Expect(with(nil, nil, key("X-Api-Key", "a/x:")).Code).To(Equal("access_refused"), "without the filter, nobody reads the key")
+	},
+		Entry("by name", "direct_response", "a/y", "a/x"), Entry("by set", "direct_response", "a/"),
+		Entry("with another name", "access_refused", "a/y"), Entry("with the beginning of its name", "access_refused", "a/x2"),
+		Entry("with another set", "access_refused", "b/", "a.b/"),
+	)
 
 	It("prefers the route's configuration", func() {
 		Expect(with(keys, other, key("X-Other", "a.b/x:")).Code).To(Equal("direct_response"))

@@ -2,8 +2,10 @@ package explain
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
@@ -43,6 +45,19 @@ func (c caller) is(p *rbacconfigv3.Principal) (verdict, error) {
 		return yes - v, err
 	case *rbacconfigv3.Principal_AndIds:
 		return all(id.AndIds.GetIds(), c.is)
+	case *rbacconfigv3.Principal_OrIds:
+		v, err := all(id.OrIds.GetIds(), func(one *rbacconfigv3.Principal) (verdict, error) {
+			v, err := c.is(one)
+			return yes - v, err
+		})
+		return yes - v, err
+	case *rbacconfigv3.Principal_Header:
+		check, err := c.checkHeader(id.Header)
+		return verdictOf(check.Holds), err
+	case *rbacconfigv3.Principal_UrlPath:
+		return verdictOf(matchesPath(id.UrlPath.GetPath(), c.path)), nil
+	case *rbacconfigv3.Principal_RemoteIp:
+		return c.isIn(id.RemoteIp)
 	case *rbacconfigv3.Principal_SourcedMetadata:
 		return c.has(id.SourcedMetadata.GetMetadataMatcher())
 	}
@@ -62,8 +77,24 @@ func all[T any](list []T, holds func(T) (verdict, error)) (verdict, error) {
 	return out, nil
 }
 
-// has reports whether a claim has one of the values in a matcher.
+// isIn reports whether the address of the client is in a range.
+func (c caller) isIn(r *corev3.CidrRange) (verdict, error) {
+	client, err := netip.ParseAddr(c.client)
+	if err != nil {
+		return no, fmt.Errorf("explaining a policy: %w", err)
+	}
+	first, err := netip.ParseAddr(r.GetAddressPrefix())
+	if err != nil {
+		return no, fmt.Errorf("explaining a policy: %w", err)
+	}
+	return verdictOf(netip.PrefixFrom(first, int(r.GetPrefixLen().GetValue())).Contains(client)), nil
+}
+
+// has reports whether the client of an API key is one of those in a matcher, or a claim has one of the values in a matcher.
 func (c caller) has(m *matcherv3.MetadataMatcher) (verdict, error) {
+	if m.GetFilter() == keyFilter || m.GetFilter() == anyKeyFilter {
+		return verdictOf(c.apiClient != "" && isClient(c.apiClient, m.GetValue())), nil
+	}
 	if m.GetFilter() != jwtFilter || len(m.GetPath()) < 2 {
 		return no, fmt.Errorf("explaining a policy: metadata of %q is not known", m.GetFilter())
 	}

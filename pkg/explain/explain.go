@@ -187,10 +187,7 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	if passes, err := a.passCredentials(have, s, l, vh, chosen); !passes {
 		return err
 	}
-	if passes, err := a.passAll(s, l, vh, chosen, []passing{
-		{model.FilterBasicAuth, a.passBasicAuth}, {tokenFilterOf(vh, chosen), a.passClaims}, {model.FilterRBAC, a.passAccess},
-		{model.FilterBodyLimit, a.passBodyLimit}, {model.FilterFault, a.passFault},
-	}); !passes {
+	if passes, err := a.passPolicies(have, &s, l, vh, chosen); !passes {
 		return err
 	}
 	s, passes, err := a.passTranscoder(s, l, vh, chosen)
@@ -199,6 +196,17 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		return err
 	}
 	return a.applyRoute(have, s, vh, chosen, l)
+}
+
+// passPolicies applies the filters behind the credentials, and notes the API client that they know.
+func (a *Answer) passPolicies(have State, s *subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, chosen *routev3.Route) (passes bool, err error) {
+	if s.apiClient, err = s.clientOf(have, l, vh, chosen); err != nil {
+		return false, err
+	}
+	return a.passAll(*s, l, vh, chosen, []passing{
+		{model.FilterBasicAuth, a.passBasicAuth}, {tokenFilterOf(vh, chosen), a.passClaims}, {model.FilterRBAC, a.passAccess},
+		{model.FilterBodyLimit, a.passBodyLimit}, {model.FilterFault, a.passFault},
+	})
 }
 
 // passing is a filter of a type. pass reports whether a request passes it. If not, it ends with the answer.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +35,31 @@ type AccessRule struct {
 	// The token or login that the request was verified with must have all of these.
 	// +maxItems=maxRequired
 	Claims []RequiredClaim `json:"claims"`
+	// The API key of the request must be one of these: the name of a key set, or of a key in it, such as partners/mobile.
+	// +maxItems=maxRuleParts
+	// +items={type: string, minLength: 1}
+	Clients []string `json:"clients"`
+	// The request must have all of these headers.
+	// +maxItems=maxRuleParts
+	Headers []AccessHeader `json:"headers"`
+	// The address of the client must be, or be in, one of these addresses and ranges.
+	// +maxItems=maxRuleParts
+	// +items={type: string, minLength: 1}
+	Addresses []string `json:"addresses"`
+}
+
+// AccessHeader is a header of a request. Clients choose their headers: it protects only what a client cannot want to reach.
+// +example={name: x-region, values: [eu, us]}
+type AccessHeader struct {
+	// +required
+	// +minLength=1
+	// +maxLength=maxHeaderName
+	Name string `json:"name"`
+	// The header must have one of these; absent means any value. In deny the comparison is case-insensitive, and one of
+	// several values of the header is enough.
+	// +maxItems=maxRuleParts
+	// +items={type: string, minLength: 1, maxLength: maxWord}
+	Values []string `json:"values"`
 }
 
 // AccessPath is a path, what paths begin with, or a path and all below it. Specify exactly one.
@@ -83,7 +109,9 @@ func (f *RBACFilter) Advice() []string {
 	return list
 }
 
-func (r AccessRule) isForAll() bool { return len(r.Methods)+len(r.Paths)+len(r.Claims) == 0 }
+func (r AccessRule) isForAll() bool {
+	return len(r.Methods)+len(r.Paths)+len(r.Claims)+len(r.Clients)+len(r.Headers)+len(r.Addresses) == 0
+}
 
 func (v *validator) rules(at string, list []AccessRule) {
 	if len(list) > maxRules {
@@ -92,8 +120,8 @@ func (v *validator) rules(at string, list []AccessRule) {
 	}
 	for i, r := range list {
 		rule := fmt.Sprintf("%s[%d]", at, i)
-		if len(r.Methods) > maxRuleParts || len(r.Paths) > maxRuleParts {
-			v.add(rule, "has more than %d methods or paths", maxRuleParts)
+		if max(len(r.Methods), len(r.Paths), len(r.Clients), len(r.Headers), len(r.Addresses)) > maxRuleParts {
+			v.add(rule, "has more than %d methods, paths, clients, headers or addresses", maxRuleParts)
 			continue
 		}
 		for j, m := range r.Methods {
@@ -106,7 +134,35 @@ func (v *validator) rules(at string, list []AccessRule) {
 			v.accessPath(fmt.Sprintf("%s.paths[%d]", rule, j), p)
 		}
 		v.requiredClaims(rule+".claims", r.Claims)
+		for j, c := range r.Clients {
+			set, key, one := strings.Cut(c, "/")
+			field := fmt.Sprintf("%s.clients[%d]", rule, j)
+			if v.name(field, set, false); one {
+				v.name(field, key, false)
+			}
+		}
+		for j, h := range r.Headers {
+			v.accessHeader(fmt.Sprintf("%s.headers[%d]", rule, j), h)
+		}
+		v.ranges(rule+".addresses", r.Addresses)
 	}
+}
+
+// accessHeader accepts a header that a request can have where the rules compare it.
+func (v *validator) accessHeader(at string, h AccessHeader) {
+	lower := strings.ToLower(h.Name)
+	switch {
+	case strings.HasPrefix(lower, ":") || lower == "host":
+		v.add(at+".name", "%q cannot be compared; methods and paths compare the request, and a service has its host", h.Name)
+	case slices.Contains([]string{KeyHeader, AnyKeyHeader}, lower):
+		v.add(at+".name", "%q is set by the gateway; clients compares the API key", h.Name)
+	case len(h.Name) > maxHeaderName:
+		v.add(at+".name", "has more than %d characters", maxHeaderName)
+	default:
+		v.token(at+".name", h.Name)
+	}
+	is := func(s string) bool { return s != "" && isHeaderText(s) }
+	v.words(at+".values", h.Values, maxRuleParts, is, "a value of a header")
 }
 
 // accessPath accepts a path as Envoy compares it: what it makes plain in those of requests is in none.

@@ -1,6 +1,8 @@
 package model_test
 
 import (
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -25,7 +27,33 @@ var _ = Describe("The rules about who may do what", func() {
 		Entry("with a query", `{"allow":[{"paths":[{"segment":"/a?b"}]}]}`, ".allow[0].paths[0]", `"/a?b" must be a path without query (?) and fragment (#)`),
 		Entry("with an invalid claim", `{"allow":[{"claims":[{"claim":"a..b","values":["c"]}]}]}`, ".allow[0].claims[0].claim",
 			`"a..b" is not the name of a claim, such as email or realm_access.roles`),
+		Entry("with a key in a key", `{"allow":[{"clients":["partners/"]}]}`, ".allow[0].clients[0]", "is required"),
+		Entry("with the header of the host", `{"allow":[{"headers":[{"name":"Host"}]}]}`, ".allow[0].headers[0].name",
+			`"Host" cannot be compared; methods and paths compare the request, and a service has its host`),
+		Entry("with the header of the gateway", `{"deny":[{"headers":[{"name":"X-Gatehouse-Key"}]}],"allow":[{}]}`, ".deny[0].headers[0].name",
+			`"X-Gatehouse-Key" is set by the gateway; clients compares the API key`),
+		Entry("with an empty value", `{"allow":[{"headers":[{"name":"a","values":[""]}]}]}`, ".allow[0].headers[0].values[0]", `"" is not a value of a header`),
+		Entry("with a name", `{"allow":[{"addresses":["shop.test"]}]}`, ".allow[0].addresses",
+			`"shop.test" is not an address or a range such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32`),
 	)
+
+	DescribeTable("are bounded in", func(field, one string) {
+		of := func(n int) []model.FieldError {
+			return filter(`{"allow":[{"` + field + `":[` + strings.TrimSuffix(strings.Repeat(one+",", n), ",") + `]}]}`).Validate()
+		}
+		Expect(of(50)).To(BeEmpty())
+		Expect(of(51)).To(Equal([]model.FieldError{{Field: "Filter_config.allow[0]", Message: "has more than 50 methods, paths, clients, headers or addresses"}}))
+	},
+		Entry("methods", "methods", `"GET"`), Entry("paths", "paths", `{"exact":"/a"}`), Entry("clients", "clients", `"partners"`),
+		Entry("headers", "headers", `{"name":"a"}`), Entry("addresses", "addresses", `"192.0.2.1"`),
+	)
+
+	It("have a condition with any of their parts", func() {
+		for _, part := range []string{`"methods":["PUT"]`, `"paths":[{"exact":"/a"}]`, `"claims":[{"claim":"a","values":["b"]}]`, `"clients":["a"]`, `"headers":[{"name":"a"}]`, `"addresses":["::1"]`} {
+			Expect(filter(`{"allow":[{}],"deny":[{`+part+`}]}`).Validate()).To(BeEmpty(), part)
+			Expect(filter(`{"allow":[{`+part+`}]}`).Parse().Spec.(*model.RBACFilter).Advice()).To(BeEmpty(), part)
+		}
+	})
 
 	It("warn if everybody may do everything", func() {
 		advice := func(config string) []string { return filter(config).Parse().Spec.(*model.RBACFilter).Advice() }

@@ -6,7 +6,7 @@ func rbac() policy {
 	}
 	return policy{
 		kind: "vh_filter_rbac", filter: "envoy.filters.http.rbac/access", denies: 403,
-		config:  `{"allow":[{}],"deny":[{"methods":["GET"],"paths":[{"exact":"/shop"}]},{"paths":[{"prefix":"/Shop/secret"}]}]}`,
+		config:  `{"allow":[{}],"deny":[{"methods":["GET"],"paths":[{"exact":"/shop"}]},{"paths":[{"prefix":"/Shop/secret"}]},{"headers":[{"name":"X-Plan","values":["free"]}],"addresses":["127.0.0.0/8"]},{"addresses":["192.0.2.0/24"]}]}`,
 		changed: get(`,"deny":[{"paths":[{"segment":"/shop/secret"}]}]`),
 		requests: []request{
 			{what: "a plain one", off: "200", on: "403", changed: "200", both: "403"},
@@ -20,6 +20,8 @@ func rbac() policy {
 			{what: "what is denied", path: "/shop/secret", off: "200", on: "403", changed: "403", both: "403"},
 			{what: "what is denied, in another case", path: "/shop/SECRET/x", off: "200", on: "403", changed: "403", both: "403"},
 			{what: "what is denied, with a parameter", path: "/shop/secret;x=1", off: "200", on: "403", changed: "403", both: "403"},
+			{what: "what is denied by header and address", path: "/shop/a", header: []string{"X-Plan: gold, FREE"}, off: "200", on: "403", changed: "200", both: "403"},
+			{what: "what only the address is denied of", path: "/shop/a", header: []string{"X-Plan: gold"}, off: "200", on: "200", changed: "200", both: "200"},
 			{what: "a preflight", method: "OPTIONS", header: []string{"Origin: https://a.test", "Access-Control-Request-Method: PUT"}, off: "200", on: "200", changed: "200", both: "200"},
 			{what: "a route without upstreams", path: "/empty", off: "503", on: "503", changed: "503", both: "503"},
 			{what: "another path there", path: "/empty/a", off: "503", on: "503", changed: "403", both: "503"},
@@ -35,6 +37,9 @@ func rbac() policy {
 			{`{"allow":[{"paths":[{"exact":"/a","prefix":"/a"}]}]}`, "Filter_config.allow[0].paths[0]", `takes exactly one of exact, prefix and segment, such as {"segment":"/admin"}`},
 			{`{"allow":[{"paths":[{"exact":"a"}]}]}`, "Filter_config.allow[0].paths[0]", `"a" must start with "/"`},
 			{`{"allow":[{"paths":[{"exact":"/a/../b"}]}]}`, "Filter_config.allow[0].paths[0]", `"/a/../b" matches no request: paths are normalized first, and have no //, dot segment, backslash or percent sign`},
+			{`{"allow":[{"clients":["a/b/c"]}]}`, "Filter_config.allow[0].clients[0]", `"b/c" may contain only the characters A-Z a-z 0-9 . _ -`},
+			{`{"allow":[{"headers":[{"name":":path"}]}]}`, "Filter_config.allow[0].headers[0].name", `":path" cannot be compared; methods and paths compare the request, and a service has its host`},
+			{`{"allow":[{"addresses":["10.0.0.0/33"]}]}`, "Filter_config.allow[0].addresses", `"10.0.0.0/33" is not an address or a range such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32`},
 			{`{"allow":[{"claims":[{"claim":"a","values":[]}]}]}`, "Filter_config.allow[0].claims[0].values", "must list at least one value; a token needs one of them"},
 		},
 	}

@@ -65,9 +65,8 @@ func (m *matchers) inRanges(list []netip.Prefix, then, otherwise *xdsmatcherv3.M
 	}
 	var ranges []*xdscorev3.CidrRange
 	for _, p := range list {
-		ranges = append(ranges, cidrRange(p))
-		if p.Addr().Is4() { // proxies in front that listen on IPv6 write it like this
-			ranges = append(ranges, cidrRange(netip.PrefixFrom(netip.AddrFrom16(p.Addr().As16()), p.Bits()+96)))
+		for _, form := range formsOf(p) {
+			ranges = append(ranges, cidrRange(form))
 		}
 	}
 	return further(&xdsmatcherv3.Matcher{OnNoMatch: otherwise, MatcherType: &xdsmatcherv3.Matcher_MatcherTree_{
@@ -77,6 +76,15 @@ func (m *matchers) inRanges(list []netip.Prefix, then, otherwise *xdsmatcherv3.M
 				&xdsmatcherv3.IPMatcher{RangeMatchers: []*xdsmatcherv3.IPMatcher_IPRangeMatcher{{Ranges: ranges, OnMatch: then}}})},
 		},
 	}})
+}
+
+// formsOf returns a range in each form that an address may have: proxies in front that listen on IPv6 write an IPv4
+// address in its IPv6 form.
+func formsOf(p netip.Prefix) []netip.Prefix {
+	if !p.Addr().Is4() {
+		return []netip.Prefix{p}
+	}
+	return []netip.Prefix{p, netip.PrefixFrom(netip.AddrFrom16(p.Addr().As16()), p.Bits()+96)}
 }
 
 // checked packs a message that has constraints.
