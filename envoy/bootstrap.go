@@ -57,6 +57,9 @@ type Params struct {
 	// Parent identifies the process that started the Envoy, which sends it in its node
 	// metadata as gatehouse_parent; empty sends nothing.
 	Parent string
+	// Instance is the name of this Envoy among those of Node: no other one may have it. It is in the node metadata as
+	// gatehouse_instance, so that the Envoy is recognized wherever it connects; empty sends nothing.
+	Instance string
 	// Metadata is additional node metadata, StatsTags are tags of every statistic. A
 	// metadata key must not begin with "gatehouse_".
 	Metadata, StatsTags map[string]string
@@ -142,6 +145,9 @@ func nodeMetadata(p Params) map[string]string {
 	maps.Copy(all, p.Metadata)
 	if p.Parent != "" {
 		all[reservedPrefix+"parent"] = p.Parent
+	}
+	if p.Instance != "" {
+		all[reservedPrefix+"instance"] = p.Instance
 	}
 	if p.Loopback {
 		all[reservedPrefix+"listeners"] = "loopback"

@@ -69,7 +69,7 @@ var _ = Describe("Bootstrap", func() {
 		},
 		Entry("an address", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:18000", AdminAddr: "127.0.0.1:9001"}, "testdata/address.yaml"),
 		Entry("a name, no admin endpoint, another limit",
-			envoy.Params{Node: "edge-1", XDSAddr: "gatehouse.example:18001", MaxConnections: 7, Parent: "7f"}, "testdata/name.yaml"),
+			envoy.Params{Node: "edge-1", XDSAddr: "gatehouse.example:18001", MaxConnections: 7, Parent: "7f", Instance: "edge-1.b"}, "testdata/name.yaml"),
 	)
 
 	DescribeTable("with TLS, a token and limits matches the golden file and is valid for Envoy",

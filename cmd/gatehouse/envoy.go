@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,6 +52,8 @@ func runEnvoy(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Each start is another Envoy.
+	p.Instance = cmp.Or(p.Instance, strings.ToLower(rand.Text()[:16]))
 	for _, w := range append(warnings, plainTokenWarnings(cfg)...) {
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "gatehouse: warning: "+w)
 	}

@@ -437,8 +437,8 @@ var _ = Describe("The table", func() {
 				Expect(s.Variable()).NotTo(HavePrefix("GATEHOUSE_TEST_"))
 			}
 		}
-		Expect(config.Settings(config.Bootstrap)).To(HaveLen(16))
-		Expect(config.Settings(config.Envoy)).To(HaveLen(16))
+		Expect(config.Settings(config.Bootstrap)).To(HaveLen(17))
+		Expect(config.Settings(config.Envoy)).To(HaveLen(17))
 		Expect(config.Settings(config.Token)).To(HaveLen(2))
 	})
 })

@@ -26,6 +26,9 @@ type Connect struct {
 	SDSDir string
 	// Sidecar puts listeners on the loopback address only.
 	Sidecar bool
+	// Instance is the name of the Envoy among those of its proxy; empty means that it has none, or for the command
+	// envoy one that is made at each start.
+	Instance string
 	// NodeMetadata and StatsTags describe the Envoy.
 	NodeMetadata, StatsTags map[string]string
 	// MaxHeap is in bytes; 0 means no limit.
@@ -102,6 +105,13 @@ func envoySettings(both []string) []Setting {
 			set:     setter(func(c *Config) *bool { return &c.Connect.Sidecar }, boolean),
 		},
 		{
+			Name: "instance", Type: "name", commands: both,
+			Usage: "name of this Envoy, which no other Envoy of the proxy has: control planes recognize it when it connects to another one " +
+				"(default: bootstrap none, because several Envoys may use one bootstrap; envoy a random one)",
+			allowed: "letters, digits, dots, underscores and hyphens, at most 64",
+			set:     setter(func(c *Config) *string { return &c.Connect.Instance }, instance),
+		},
+		{
 			Name: "node-metadata", Type: "name=value", commands: both, List: true,
 			Usage:   "metadata of the Envoy's node, separated by commas or given again",
 			allowed: `a list such as zone=a,build=7; names do not begin with "gatehouse_"`,
@@ -149,6 +159,11 @@ func serverName(s string) (string, error) {
 		return s, nil
 	}
 	return matching(s, `^[A-Za-z0-9_]([A-Za-z0-9._-]{0,252})$`)
+}
+
+// instance accepts a short name, or nothing.
+func instance(s string) (string, error) {
+	return matching(s, `^[A-Za-z0-9._-]{0,64}$`)
 }
 
 // metadata reads a comma-separated list; empty means none.

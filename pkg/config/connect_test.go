@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -49,6 +50,8 @@ var _ = Describe("The settings of an Envoy elsewhere", func() {
 		Entry("an unknown unit", "max-heap", "1TB", "a size of at least 16MiB such as 512MiB or 2GiB"),
 		Entry("a size that overflows", "max-heap", "99999999999GiB", "a size of at least 16MiB such as 512MiB or 2GiB"),
 		Entry("no connections", "max-connections", "0", "a whole number from 1 to 10000000"),
+		Entry("a name with a slash", "instance", "edge/1", "letters, digits, dots, underscores and hyphens, at most 64"),
+		Entry("a name that is too long", "instance", strings.Repeat("a", 65), "letters, digits, dots, underscores and hyphens, at most 64"),
 		Entry("metadata without a value", "node-metadata", "zone", `a list such as zone=a,build=7; names do not begin with "gatehouse_"`),
 		Entry("metadata without a name", "node-metadata", "=a", `a list such as zone=a,build=7; names do not begin with "gatehouse_"`),
 		Entry("metadata twice", "node-metadata", "a=1,a=2", `a list such as zone=a,build=7; names do not begin with "gatehouse_"`),

@@ -1,7 +1,9 @@
 package replicas_test
 
 import (
+	"crypto/rand"
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,7 +17,7 @@ var _ = Describe("What 1,000 Envoys cost the database", func() {
 		url := newDatabase()
 		a := startReplica(url, "a", options{})
 		for id := range int64(1000) {
-			a.connect(id, fmt.Sprintf("10.0.%d.%d:%d", id/250, id%250, 40000+id))
+			a.connectInstance(id, strings.ToLower(rand.Text()[:16]), fmt.Sprintf("10.0.%d.%d:%d", id/250, id%250, 40000+id))
 		}
 		begin, posts := time.Now(), func() int64 { return query(url, "SELECT version FROM replica_report") }
 		before, writes := posts(), int64(0)

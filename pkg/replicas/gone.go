@@ -27,7 +27,7 @@ func (h *Hub) withoutSeen(list []Other) []Other {
 // elsewhere. All replicas learn of it: a later one cannot know which Envoys have moved.
 func (h *Hub) buryGone(ctx context.Context) error {
 	for _, o := range h.Others() {
-		if !o.Gone || o.hasAny() {
+		if h.opts.Now().Sub(o.Heard) <= h.pace.Gone || !o.Gone || o.hasAny() {
 			continue
 		}
 		if err := h.opts.Board.Bury(ctx, o.Replica); err != nil {

@@ -38,8 +38,8 @@ type Other struct {
 	Heard time.Time
 	// Unheard says that this is too long ago: what its Envoys have is unknown.
 	Unheard bool
-	// Gone says that its process counts as dead (Pace.Gone). The report then has only
-	// the Envoys that have not connected to another replica since.
+	// Gone says that its process counts as dead (Pace.Gone, noteDeparted). The report then
+	// has only the Envoys that have not connected to another replica since.
 	Gone bool
 }
 
@@ -69,6 +69,7 @@ type Hub struct {
 	moved  chan struct{} // closed, and replaced, when what is known of the others changes
 	asked  int64         // counts the calls that want a fresh read
 	read   int64         // the last of these calls that a read has served
+	readAt time.Time     // when the last read began
 	asks   map[string]Ask
 	// answers are the answers of this replica, by the ID of the ask.
 	answers map[string]Answer
@@ -112,8 +113,10 @@ func (h *Hub) Others() []Other {
 	for _, o := range h.others {
 		list = append(list, Other{o.report, o.heard, h.isUnheard(o, now), h.isGone(o, now)})
 	}
+	read := h.readAt
 	h.mu.Unlock()
 	slices.SortFunc(list, func(a, b Other) int { return cmp.Compare(a.Replica, b.Replica) })
+	h.noteDeparted(list, read)
 	return h.withoutSeen(list)
 }
 
@@ -283,7 +286,7 @@ func (h *Hub) beat(ctx context.Context) error {
 // readBoard reads the posts of the others.
 func (h *Hub) readBoard(ctx context.Context) error {
 	h.mu.Lock()
-	asked, have := h.asked, make(map[string]Versions, len(h.others))
+	asked, began, have := h.asked, h.opts.Now(), make(map[string]Versions, len(h.others))
 	for name, o := range h.others {
 		have[name] = o.versions
 	}
@@ -292,7 +295,7 @@ func (h *Hub) readBoard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.take(notices, asked)
+	h.take(notices, asked, began)
 	if kept || h.published == nil {
 		return nil
 	}
@@ -300,8 +303,8 @@ func (h *Hub) readBoard(ctx context.Context) error {
 	return h.publish(ctx)
 }
 
-// take stores what was read.
-func (h *Hub) take(notices []Notice, asked int64) {
+// take stores what was read since a moment.
+func (h *Hub) take(notices []Notice, asked int64, began time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.opts.Now()
@@ -330,7 +333,7 @@ func (h *Hub) take(notices []Notice, asked int64) {
 			h.forget(name)
 		}
 	}
-	h.read, h.joined = asked, true
+	h.read, h.readAt, h.joined = asked, began, true
 	h.signal()
 }
 

@@ -74,6 +74,7 @@ type Envoy struct {
 	Version   string    `json:"v,omitempty"`
 	Connected time.Time `json:"c"`
 	Identity  string    `json:"i,omitempty"`
+	Instance  string    `json:"n,omitempty"`
 	// Applied is the revision that it has in full. For an Envoy that is Current, it is
 	// the revision that last changed what it should have.
 	Applied int64 `json:"r,omitempty"`
@@ -172,7 +173,7 @@ func Observe(registry *status.Registry, built model.Mark, wanted func(proxy stri
 func observeEnvoy(e status.Envoy, wanted int64, room *int) Envoy {
 	v := Envoy{
 		Proxy: e.Proxy, Address: e.Address, Version: e.Version, Connected: e.Connected.UTC().Truncate(time.Microsecond),
-		Identity: e.Identity, Applied: e.Applied,
+		Identity: e.Identity, Instance: e.Instance, Applied: e.Applied,
 	}
 	if v.Current = wanted > 0 && e.Applied >= wanted && len(e.Refused) == 0; v.Current {
 		return v
@@ -254,7 +255,7 @@ func (r Report) WithSeen(at func(revision int64) map[string]int64) Report {
 // Status returns an Envoy as a registry would have it.
 func (e Envoy) Status() status.Envoy {
 	return status.Envoy{
-		Proxy: e.Proxy, Address: e.Address, Version: e.Version, Connected: e.Connected, Identity: e.Identity,
+		Proxy: e.Proxy, Address: e.Address, Version: e.Version, Connected: e.Connected, Identity: e.Identity, Instance: e.Instance,
 		Progress: status.Progress{Applied: e.Applied, Waiting: e.Waiting, Refused: e.Refused}, Types: e.Types,
 	}
 }

@@ -133,6 +133,12 @@ func (r *replica) connect(id int64, address string) {
 	r.registry.SetProgress(id, status.Progress{Applied: 1})
 }
 
+// connectInstance is connect for an Envoy that says who it is.
+func (r *replica) connectInstance(id int64, instance, address string) {
+	r.registry.Connect(status.Envoy{ID: id, Proxy: "gw", Instance: instance, Address: address, Version: "1.39.3", Connected: time.Now()})
+	r.registry.SetProgress(id, status.Progress{Applied: 1})
+}
+
 // envoys returns the Envoys of the others, as name: address state.
 func (r *replica) envoys() (list []string) {
 	for _, o := range r.Others() {

@@ -82,6 +82,9 @@ func (h *Hub) waitOnce(ctx context.Context, revision int64, changed []model.Key,
 	go func() { here <- h.opts.Wait(ctx, revision, changed) }()
 	id := h.ask(ctx, revision, changed)
 	defer h.withdraw(id)
+	// An Envoy that comes here from a replica that was killed shows only later that it was.
+	again := time.NewTicker(h.pace.Publish)
+	defer again.Stop()
 	var own []status.Lag
 	waiting := true
 	for {
@@ -93,6 +96,10 @@ func (h *Hub) waitOnce(ctx context.Context, revision int64, changed []model.Key,
 		case own = <-here:
 			waiting = false
 		case <-moved:
+		case <-again.C:
+			if open {
+				wake(h.refresh)
+			}
 		case <-ctx.Done():
 			if waiting {
 				own = <-here // it ends with ctx, too

@@ -31,6 +31,9 @@ type Envoy struct {
 	Address   string
 	Version   string
 	Connected time.Time
+	// Instance is its name among the Envoys of the proxy, which it keeps when it connects elsewhere; empty if it has
+	// none.
+	Instance string
 	// Identity says how it has authenticated, and as whom; empty if it has not.
 	Identity string
 	Progress

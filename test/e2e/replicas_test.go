@@ -311,6 +311,44 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		Expect(i.count("SELECT count(*) FROM replica_report WHERE NOT ended")).To(Equal(int64(1)))
 	})
 
+	It("know at once that the Envoys of a killed one are elsewhere, if these say who they are", func() {
+		i, xds := newInstallation(), fmt.Sprintf("127.0.0.1:%d", freePort())
+		g := i.replica("--xds-addr", xds)
+		addUpstream(g.API, backend("blue"))
+		addService(g.API, "shop", "shop.example", "blue")
+		addProxy(g.API, "gw", freePort(), "shop")
+		run := func(command string, args ...string) {
+			GinkgoHelper()
+			dir := GinkgoT().TempDir()
+			socket := filepath.Join(dir, "admin.sock")
+			if command == "bootstrap" {
+				bootstrap, err := testkit.PrintBootstrap(limit(), "gw", xds, append(args, "--admin-socket", socket)...)
+				Expect(err).NotTo(HaveOccurred())
+				e, err := testkit.RunEnvoy(limit(), dir, bootstrap)
+				Expect(err).NotTo(HaveOccurred())
+				DeferCleanup(e.Kill)
+				return
+			}
+			e, err := testkit.SpawnGatehouse(nil, append([]string{command, "--proxy", "gw", "--xds-addr", xds, "--admin-socket", socket}, args...)...)
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(e.Kill)
+		}
+		run("bootstrap", "--instance", "first")
+		run("envoy") // makes a name for itself
+		Eventually(envoysOf(g)).Should(ConsistOf("current", "current"))
+		killed := nameOf(g)
+		Expect(g.Kill()).To(Succeed())
+
+		g = i.replica("--xds-addr", xds)
+		Eventually(envoysOf(g)).Should(Equal([]string{"current", "current"}))
+		began := time.Now()
+		Expect(lagging(g.API, "/upstream/blue", "20s", "Upstream_weight=2")).To(BeEmpty())
+		Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second), "it would be unheard for a minute")
+		Expect(lagging(g.API, "/upstream/blue", "20s", "Upstream_weight=3")).To(BeEmpty())
+		Expect(holding(g.API, "/upstream/blue")).To(ContainElement("Programmed"))
+		Expect(othersOf(g)()).To(Equal([]string{killed + ": unheard"}))
+	})
+
 	It("forget one that stops immediately", func() {
 		_, a, b, _ := pair()
 		_, err := b.Stop(limit())

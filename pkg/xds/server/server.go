@@ -298,6 +298,7 @@ func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoverySer
 	exists := s.addStream(st)
 	s.opts.Status.Connect(gatestatus.Envoy{
 		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(), Identity: identity.Name,
+		Instance: instanceOf(node),
 	})
 	loud := logLevel(s.quiet.comings, st.address, slog.LevelInfo)
 	st.log.Log(rpc.Context(), loud, "envoy connected", "version", versionOf(node), "address", st.address, "proxy_exists", exists)
@@ -324,6 +325,11 @@ func addressOf(ctx context.Context) string {
 // parentOf returns the program that started the Envoy, see envoy.Params.
 func parentOf(node *corev3.Node) string {
 	return shorten(node.GetMetadata().GetFields()["gatehouse_parent"].GetStringValue(), maxVersion)
+}
+
+// instanceOf returns the name of the Envoy among those of its proxy, see envoy.Params.
+func instanceOf(node *corev3.Node) string {
+	return shorten(node.GetMetadata().GetFields()["gatehouse_instance"].GetStringValue(), maxVersion)
 }
 
 // wantsLoopback reports whether the Envoy requests listeners on the loopback only, see
