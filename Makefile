@@ -58,15 +58,17 @@ ratelimit-image: ratelimit ## build the image gatehouse-ratelimit:local of the e
 IMAGES ?=
 
 .PHONY: up
-up: $(if $(filter local,$(IMAGES)),images) image image-control-plane ratelimit-image ## start the local stack: control plane, PostgreSQL, Redis, two Envoys, rate-limit engine (PROFILES="oidc observe"; IMAGES=local needs no registry)
-	@PROFILES="$(PROFILES)" hack/stack.sh up
+up: ## start the local stack: control plane, PostgreSQL, Redis, two Envoys, rate-limit engine (PROFILES="oidc observe"; IMAGES=local needs no registry)
+	@PROFILES="$(PROFILES)" IMAGES="$(IMAGES)" hack/stack.sh check
+	@$(MAKE) --no-print-directory image image-control-plane ratelimit-image
+	@PROFILES="$(PROFILES)" IMAGES="$(IMAGES)" hack/stack.sh up
 
 .PHONY: images
 images: # build what make up would fetch from a registry
 	@hack/images.sh
 
 .PHONY: down
-down: ## stop the local stack; its volumes stay
+down: ## stop the local stack; its volumes stay (ARGS=--volumes removes them)
 	@hack/stack.sh down $(ARGS)
 
 .PHONY: logs

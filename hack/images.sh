@@ -1,18 +1,26 @@
 #!/usr/bin/env bash
-# Builds the images that the local stack would pull from a registry, from Debian's
-# packages and one Go module, with the tags of docker-compose.yaml: make up
-# IMAGES=local. And Docker Compose, if Docker has none. Existing images are left alone.
+# Builds stand-ins for the images that the local stack would pull from a registry, from
+# Debian's packages and one Go module, under names of their own: make up IMAGES=local.
+# And Docker Compose, if Docker has none. Existing images are left alone: remove one
+# (docker rmi) to build it again.
 #
-# usage: hack/images.sh [NAME...]     postgres redis nginx prometheus dex; default: all
+# usage: hack/images.sh [NAME...]       postgres redis nginx prometheus dex; default: all
+#        hack/images.sh --name NAME     prints the name of the image
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$(gatehouse_root)"
 
 docker=${DOCKER:-docker}
 
-# tag NAME prints the image's name in docker-compose.yaml.
-tag() {
-	awk -v name="$1" '$1 == "image:" { n = $2; sub(/:[^:]*$/, "", n); sub(/.*\//, "", n); if (n == name) { print $2; exit } }' docker-compose.yaml
+# name_of NAME prints the name of the stand-in, which no registry has.
+name_of() {
+	[ -d "hack/images/$1" ] || fail "there is no image $1; there are dex, postgres, redis, nginx and prometheus"
+	echo "gatehouse-stack-$1:local"
 }
+
+if [ "${1:-}" = --name ]; then
+	name_of "${2:-}"
+	exit
+fi
 
 # build NAME builds an image.
 build() {
@@ -46,8 +54,7 @@ if ! "$docker" compose version >/dev/null 2>&1 && [ ! -x bin/docker-compose ]; t
 fi
 hack/base-image.sh "$base"
 for name in "$@"; do
-	image=$(tag "$name")
-	[ -n "$image" ] || fail "docker-compose.yaml has no image $name"
+	image=$(name_of "$name")
 	if ! "$docker" image inspect "$image" >/dev/null 2>&1; then
 		build "$name" "$image" &
 		waiting+=($!)

@@ -2,11 +2,11 @@
 # Runs the local stack, docker-compose.yaml: `make up`, `make down`, `make logs`.
 # docs/local-stack.md describes it.
 #
-# usage: hack/stack.sh up|down|logs [ARG...]
+# usage: hack/stack.sh check|up|down|logs [ARG...]
 #
-# STACK_ENV names the file with its settings, which the first `up` writes; the default
+# check finds out in a second what would stop up later. STACK_ENV names the file with its settings, which the first `up` writes; the default
 # is .env at the top of the checkout. PROFILES lists profiles to add: oidc,
-# observe.
+# observe. IMAGES says where the images of others come from: public, or local.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$(gatehouse_root)"
 
@@ -15,6 +15,65 @@ settings=${STACK_ENV:-.env}
 # The files that this run has written.
 changed=
 umask 077
+
+# The settings that the environment may change later: no volume depends on them.
+ports="STACK_API_PORT STACK_EDGE_PORT STACK_EDGE_TLS_PORT STACK_INNER_PORT STACK_LOGIN_PORT STACK_PROMETHEUS_PORT"
+
+# check_words fails if PROFILES or IMAGES has a word with no meaning.
+check_words() {
+	local profile
+	for profile in ${PROFILES:-}; do
+		case $profile in
+		oidc | observe) ;;
+		*) fail "PROFILES: there is no profile $profile; there are oidc and observe" ;;
+		esac
+	done
+	case ${IMAGES:-} in
+	'' | local | public) ;;
+	*) fail "IMAGES=$IMAGES: images are local (built here) or public (from their registries)" ;;
+	esac
+}
+
+# check_docker fails unless there is a client with an engine.
+check_docker() {
+	local said
+	command -v "$docker" >/dev/null 2>&1 ||
+		fail "Docker is needed, and there is no program $docker: install Docker Engine (https://docs.docker.com/engine/install/), or name the program with DOCKER"
+	said=$("$docker" version --format '{{.Server.Version}}' 2>&1) && return 0
+	said=${said##*$'\n'}
+	case $said in
+	*"permission denied"*) fail "this user may not use the Docker engine: run this as root, or add the user to the group docker ($said)" ;;
+	esac
+	fail "the Docker engine does not answer: start it (systemctl start docker), or name another one with DOCKER_HOST ($said)"
+}
+
+# setting NAME prints a setting before up has written it: that of the environment, of the file, or the default.
+setting() {
+	local line
+	if [[ " $ports " != *" $1 "* && -e "$settings" ]] || [ -z "${!1:-}" ]; then
+		line=$(grep "^$1=" "$settings" 2>/dev/null || default_settings | grep "^$1=")
+		printf '%s' "${line#*=}"
+	else
+		printf '%s' "${!1}"
+	fi
+}
+
+# check_ports fails if another program listens on a port of the stack.
+check_ports() {
+	local name port own
+	own=$("$docker" ps --filter "label=com.docker.compose.project=$(setting STACK_NAME)" --format '{{.Ports}}')
+	for name in $ports; do
+		case $name in
+		STACK_LOGIN_PORT) [[ " ${PROFILES:-} " == *" oidc "* ]] || continue ;;
+		STACK_PROMETHEUS_PORT) [[ " ${PROFILES:-} " == *" observe "* ]] || continue ;;
+		esac
+		port=$(setting "$name")
+		[[ "$own" == *"127.0.0.1:$port->"* ]] && continue
+		if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+			fail "port $port ($name) is used by another program: stop that, or choose another port, as in $name=$((port + 1000)) make up"
+		fi
+	done
+}
 
 # find_compose sets compose to the command that runs Docker Compose.
 find_compose() {
@@ -46,6 +105,7 @@ default_settings() {
 		STACK_INNER_PORT=${STACK_INNER_PORT:-8081}
 		STACK_LOGIN_PORT=${STACK_LOGIN_PORT:-5556}
 		STACK_PROMETHEUS_PORT=${STACK_PROMETHEUS_PORT:-9090}
+		STACK_IMAGES=${IMAGES:-public}
 		POSTGRES_PASSWORD=$(random)
 		API_TOKEN=gh_$(random)
 		DEX_DATABASE_PASSWORD=$(random)
@@ -72,9 +132,21 @@ write_settings() {
 	while IFS= read -r line; do
 		grep -q "^${line%%=*}=" "$settings" || printf '%s\n' "$line" >>"$settings"
 	done < <(default_settings)
+	for line in $ports; do
+		change_setting "$line" "${!line:-}"
+	done
+	change_setting STACK_IMAGES "${IMAGES:-}"
 }
 
-# read_settings sets the variables of the file. Those of the environment are ignored.
+# change_setting NAME VALUE changes a setting in the file, unless the value is empty.
+change_setting() {
+	if [ -n "$2" ] && ! grep -qxF "$1=$2" "$settings"; then
+		sed -i "s|^$1=.*|$1=$2|" "$settings"
+		log "$settings has $1=$2 now"
+	fi
+}
+
+# read_settings sets the variables of the file.
 read_settings() {
 	[ -e "$settings" ] || fail "$settings is missing: the stack was never started here, or it was started with another STACK_ENV"
 	set -a
@@ -82,10 +154,21 @@ read_settings() {
 	. "$(realpath "$settings")"
 	set +a
 	# Prometheus reads Envoy's statistics at its admin port, which is otherwise closed.
-	unset STACK_ADMIN_SOCKET STACK_ADMIN_ADDR STACK_DRAIN_TIME
+	unset STACK_ADMIN_SOCKET STACK_ADMIN_ADDR
 	case " ${PROFILES:-} " in
-	*" observe "*) export STACK_ADMIN_SOCKET='' STACK_ADMIN_ADDR=0.0.0.0:9001 STACK_DRAIN_TIME=0s ;;
+	*" observe "*) export STACK_ADMIN_SOCKET='' STACK_ADMIN_ADDR=0.0.0.0:9001 ;;
 	esac
+	name_images
+}
+
+# name_images sets the names of the images of others: those of hack/images/public.txt, with their digests, or the names
+# of the stand-ins, which are no public names.
+name_images() {
+	local name image digest
+	while read -r name image digest; do
+		[ "$STACK_IMAGES" = public ] || image=$(hack/images.sh --name "$name") digest=
+		export "STACK_IMAGE_${name^^}=$image${digest:+@$digest}"
+	done < <(grep -v '^#' hack/images/public.txt)
 }
 
 # put FILE writes its input in one step, unless the file has it. The containers run as users of
@@ -280,11 +363,19 @@ restart_readers() {
 	done
 }
 
+check() {
+	check_words
+	check_docker
+	check_ports
+}
+
 up() {
 	local profile running
+	check
 	find_compose
 	write_settings
 	read_settings
+	[ "$STACK_IMAGES" = public ] || hack/images.sh
 	running=$("${compose[@]}" --profile '*' ps --services --status running | tr '\n' ' ')
 	write_files
 	"${compose[@]}" up --detach --wait --wait-timeout 180 gatehouse >&2 || fail "the control plane did not start; look at make logs"
@@ -297,7 +388,6 @@ up() {
 			write_dex
 			;;
 		observe) token_of_prometheus ;;
-		*) fail "there is no profile $profile; there are oidc and observe" ;;
 		esac
 	done
 	"${compose[@]}" up --detach --wait --wait-timeout 180 >&2 || fail "the stack did not start; look at make logs"
@@ -336,17 +426,23 @@ addresses() {
 command=${1:-}
 [ $# -eq 0 ] || shift
 case $command in
+check) check ;;
 up) up ;;
 down)
+	check_docker
 	find_compose
 	read_settings
 	"${compose[@]}" --profile '*' down --remove-orphans "$@" >&2
-	log "the stack is down; its volumes, $settings and $STACK_DIR stay"
+	case " $* " in
+	*" --volumes "* | *" -v "*) log "the stack is down, and its volumes are removed; $settings and $STACK_DIR stay, and the next make up uses their passwords" ;;
+	*) log "the stack is down; its volumes, $settings and $STACK_DIR stay" ;;
+	esac
 	;;
 logs)
+	check_docker
 	find_compose
 	read_settings
 	"${compose[@]}" --profile '*' logs --follow "$@"
 	;;
-*) fail "usage: hack/stack.sh up|down|logs [ARG...]" ;;
+*) fail "usage: hack/stack.sh check|up|down|logs [ARG...]" ;;
 esac

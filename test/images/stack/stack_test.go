@@ -86,6 +86,12 @@ var _ = Describe("the local stack", Ordered, func() {
 			Expect(c.HostConfig.SecurityOpt).To(ContainElement("no-new-privileges:true"), service)
 			Expect(c.Config.User).To(MatchRegexp(`^[1-9]|^nobody`), service)
 			Expect(c.HostConfig.LogConfig.Config).To(HaveKey("max-size"), service)
+			Expect(c.HostConfig.Memory).To(BeNumerically(">", 0), service)
+			Expect(c.HostConfig.PidsLimit).To(Equal(int64(1000)), service)
+			Expect(c.Config.Image).To(MatchRegexp(`^gatehouse(-[a-z-]+)?:local$`), "no public name for what was built here")
+			if service == "edge" || service == "inner" {
+				Expect(c.Config.Env).To(ContainElements("GATEHOUSE_DRAIN_TIME=5s", "GATEHOUSE_ADMIN_ADDR=0.0.0.0:9001"), "both work together")
+			}
 			Expect(c.State.Health.Status).To(Equal("healthy"), service)
 			for port, to := range c.HostConfig.PortBindings {
 				for _, b := range to {
@@ -175,7 +181,7 @@ var _ = Describe("the local stack", Ordered, func() {
 		Expect(left("network", "ls")).To(BeEmpty())
 		Expect(left("volume", "ls")).To(ConsistOf(s.name+"_postgres", s.name+"_redis", s.name+"_gatehouse", s.name+"_prometheus"))
 
-		// Without a profile: Envoy's admin endpoint is a socket, and it drains.
+		// Without a profile: Envoy's admin endpoint is a socket.
 		s.make(bound(5*time.Minute), "up")
 		Expect(s.call(bound(10*time.Second), http.MethodGet, "/config", "", "").body).To(Equal(before.body))
 		for _, addr := range []string{s.edge, s.inner} {
@@ -190,9 +196,13 @@ type inspected struct {
 	State struct {
 		Health struct{ Status string }
 	}
-	Config     struct{ User string }
+	Config struct {
+		User, Image string
+		Env         []string
+	}
 	HostConfig struct {
 		ReadonlyRootfs       bool
+		Memory, PidsLimit    int64
 		CapDrop, SecurityOpt []string
 		LogConfig            struct{ Config map[string]string }
 		PortBindings         map[string][]struct {
