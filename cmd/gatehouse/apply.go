@@ -16,7 +16,8 @@ func newApply() *cobra.Command {
 		Long: `Applies a configuration document as a whole or not at all. Objects that the
 document does not name stay, unless --prune is given. The .yaml, .yml and .json
 files of a directory, with -R also of its subdirectories, form one document; the
-command names other files that it skips, except hidden ones.`,
+command names other files that it skips, except hidden ones. A document of "gatehouse
+dump" names its revision: objects that were changed since are changed only with --force.`,
 		Example: `  gatehouse apply -f gateway.yaml
   gatehouse apply -f conf.d --dry-run
   gatehouse dump --context old | gatehouse apply -f - --context new
@@ -52,6 +53,7 @@ func withDocument(cmd *cobra.Command) {
 	cmd.Flags().StringArrayP("file", "f", nil, "file or directory to read, - for standard input; may be repeated")
 	cmd.Flags().BoolP("recursive", "R", false, "include subdirectories")
 	cmd.Flags().Bool("prune", false, "delete the objects that the document does not name")
+	cmd.Flags().Bool("force", false, "overwrite what was changed after the revision that the document names")
 	cmd.Flags().String("tag", "", "apply only to objects with this tag")
 }
 
@@ -88,7 +90,7 @@ func sendDocument(cmd *cobra.Command, dryRun bool) (*remote, client.Applied, cli
 	var answer client.Answer
 	err = r.call(cmd.Context(), func() (err error) {
 		applied, answer, err = r.ApplyConfig(cmd.Context(), doc, client.Apply{
-			DryRun: dryRun, Prune: isSet(cmd, "prune"), Tag: text(cmd, "tag"), Wait: wait,
+			DryRun: dryRun, Force: isSet(cmd, "force"), Prune: isSet(cmd, "prune"), Tag: text(cmd, "tag"), Wait: wait,
 		})
 		return err
 	})

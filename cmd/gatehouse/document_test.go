@@ -91,6 +91,18 @@ var _ = Describe("diff", func() {
 	})
 })
 
+var _ = Describe("A revision in a document", func() {
+	It("is overridden by --force, and left out by --no-revision", func() {
+		f := serving("PUT /config?force=true", reply{200, `{"data":{"created":0,"updated":1,"deleted":0,"unchanged":0,"changes":[],"warnings":[]}}`, nil})
+		f.answers["GET /config?revision=false"] = reply{200, "version: 1\n", nil}
+		path := filepath.Join(GinkgoT().TempDir(), "a.yaml")
+		Expect(os.WriteFile(path, []byte("version: 1\nrevision: 5-a\n"), 0o600)).To(Succeed())
+		good("apply", "--force", "-f", path)
+		Expect(f.bodies).To(Equal([]string{"version: 1\nrevision: 5-a\n"}))
+		Expect(good("dump", "--no-revision")).To(Equal("version: 1\n"))
+	})
+})
+
 var _ = Describe("dump", func() {
 	It("copies the document of the server", func() {
 		f := serving("GET /config", reply{200, "version: 1\nupstreams: []\n", map[string]string{"Content-Type": "application/yaml"}})

@@ -28,7 +28,7 @@ same key can open.`,
 			ctx := cmd.Context()
 			var body io.ReadCloser
 			err = r.call(ctx, func() (err error) {
-				body, err = r.ReadConfig(ctx, client.ConfigQuery{Secrets: text(cmd, "secrets"), Tag: text(cmd, "tag"), JSON: r.format == formatJSON})
+				body, err = r.ReadConfig(ctx, client.ConfigQuery{Secrets: text(cmd, "secrets"), Tag: text(cmd, "tag"), JSON: r.format == formatJSON, NoRevision: isSet(cmd, "no-revision")})
 				return err
 			})
 			if err != nil {
@@ -42,6 +42,7 @@ same key can open.`,
 		},
 	}
 	cmd.Flags().String("secrets", "", "how secrets are shown: references or sealed (default references)")
+	cmd.Flags().Bool("no-revision", false, "leave out the revision, for a file that is kept and applied again and again")
 	cmd.Flags().String("tag", "", "show only objects with this tag")
 	complete(cmd, "secrets", cobra.FixedCompletions([]string{"references", "sealed"}, cobra.ShellCompDirectiveNoFileComp))
 	return withFormat(withServer(cmd), formatYAML, formatYAML, formatJSON)

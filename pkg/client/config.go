@@ -20,6 +20,8 @@ type ConfigQuery struct {
 	Tag string
 	// JSON asks for JSON in place of YAML.
 	JSON bool
+	// NoRevision leaves out the revision of the document.
+	NoRevision bool
 }
 
 // ReadConfig reads the configuration document as it arrives. The caller closes
@@ -35,6 +37,9 @@ func (c *Client) ReadConfig(ctx context.Context, q ConfigQuery) (io.ReadCloser, 
 	if q.Tag != "" {
 		r.Query.Set("tag", q.Tag)
 	}
+	if q.NoRevision {
+		r.Query.Set("revision", "false")
+	}
 	return c.Stream(ctx, r)
 }
 
@@ -42,6 +47,8 @@ func (c *Client) ReadConfig(ctx context.Context, q ConfigQuery) (io.ReadCloser, 
 type Apply struct {
 	// DryRun changes nothing and says what would change.
 	DryRun bool
+	// Force overwrites what was changed after the revision of the document.
+	Force bool
 	// Prune deletes what the document does not name.
 	Prune bool
 	// Tag limits the work to objects that carry it; empty means all.
@@ -85,6 +92,9 @@ func (c *Client) ApplyConfig(ctx context.Context, d Document, o Apply) (Applied,
 	}
 	if o.DryRun {
 		r.Query.Set("dry_run", "true")
+	}
+	if o.Force {
+		r.Query.Set("force", "true")
 	}
 	if o.Prune {
 		r.Query.Set("prune", "true")

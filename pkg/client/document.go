@@ -34,7 +34,7 @@ func ReadDocument(from Files, in io.Reader) (Document, error) {
 }
 
 func merge(files []string, in io.Reader) (Document, error) {
-	m := merger{sections: map[string]*yaml.Node{}}
+	m := merger{single: map[string]*yaml.Node{}, sections: map[string]*yaml.Node{}}
 	for _, name := range files {
 		data, err := readFile(name, in)
 		if err != nil {
@@ -59,7 +59,8 @@ func readFile(name string, in io.Reader) ([]byte, error) {
 
 // merger puts documents together and remembers where each item came from.
 type merger struct {
-	version  *yaml.Node
+	// single are the values that are no lists, which all files that have them share.
+	single   map[string]*yaml.Node
 	order    []string
 	sections map[string]*yaml.Node
 	places   []place
@@ -99,10 +100,11 @@ func (m *merger) addDocument(file string, root *yaml.Node) error {
 		where := fmt.Sprintf("%s line %d", file, key.Line)
 		section := m.sections[key.Value]
 		switch {
-		case key.Value == "version" && m.version != nil && m.version.Value != val.Value:
-			return fmt.Errorf("%s: version %s, where a file before it has version %s", where, val.Value, m.version.Value)
-		case key.Value == "version":
-			m.version = val
+		case key.Value == "version" || key.Value == "revision":
+			if before := m.single[key.Value]; before != nil && before.Value != val.Value {
+				return fmt.Errorf("%s: %s %s, where a file before it has %s %s", where, key.Value, val.Value, key.Value, before.Value)
+			}
+			m.single[key.Value] = val
 			continue
 		case val.Tag == "!!null":
 			continue
@@ -126,8 +128,10 @@ func (m *merger) document() (Document, error) {
 	put := func(key string, val *yaml.Node) {
 		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, val)
 	}
-	if m.version != nil {
-		put("version", m.version)
+	for _, key := range []string{"version", "revision"} {
+		if val := m.single[key]; val != nil {
+			put(key, val)
+		}
 	}
 	for _, key := range m.order {
 		put(key, m.sections[key])

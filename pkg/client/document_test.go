@@ -66,6 +66,7 @@ proxies:
 		_, err := client.ReadDocument(client.Files{Paths: []string{dir}}, nil)
 		Expect(err).To(MatchError(strings.ReplaceAll(want, "DIR", dir)))
 	},
+		Entry("different revisions", "revision: 2-a\n---\nrevision: 3-a\n", "DIR/b.yaml line 3: revision 3-a, where a file before it has revision 2-a"),
 		Entry("different versions", "\nversion: 2\n", "DIR/b.yaml line 2: version 2, where a file before it has version 1"),
 		Entry("not a list", "upstreams: 7\n", `DIR/b.yaml line 1: "upstreams" must be a list`),
 		Entry("not a mapping", "- x\n", `DIR/b.yaml line 1: expected a configuration document, which begins with "version: 1"`),

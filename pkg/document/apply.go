@@ -20,6 +20,8 @@ type ApplyOptions struct {
 	// NewProxy returns a proxy with the defaults for its name; nil means model.NewProxy
 	// for every name.
 	NewProxy func(name string) *model.Proxy
+	// Force overwrites what was changed after the revision that the document comes from.
+	Force bool
 }
 
 // Result counts objects and links: those that Apply created, updated and deleted, and
@@ -45,7 +47,7 @@ func Apply(w store.Writer, doc *Document, opts ApplyOptions) (Result, error) {
 		return Result{}, err
 	}
 	before := w.Count()
-	steps := []func(*Document) error{a.compare, a.detach, a.pruneOwners, a.putAll, a.attach, a.pruneUsed}
+	steps := []func(*Document) error{a.compare, a.detach, a.pruneOwners, a.putAll, a.attach, a.pruneUsed, a.checkBase}
 	for _, step := range steps {
 		if err := step(doc); err != nil {
 			return Result{}, err

@@ -22,6 +22,7 @@ type builder struct {
 	keysOf map[model.Kind]objectKeys
 	// seen has the line of each object.
 	seen map[model.Key]int
+	base model.Mark
 	errs []model.FieldError
 }
 
@@ -121,6 +122,15 @@ func (b *builder) version(e entry) {
 	if e.value.Kind != yaml.ScalarNode || e.value.Value != fmt.Sprint(Version) || shape(e.value) != form.IsNumber {
 		b.fail(e.line, "version", "must be %d, the only version that this program supports", Version)
 	}
+}
+
+func (b *builder) revision(e entry) {
+	digits, id, ok := strings.Cut(e.value.Value, "-")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if !ok || err != nil || n < 0 || e.value.Kind != yaml.ScalarNode {
+		b.fail(e.line, "revision", "must be a revision as gatehouse dump writes it; without this line, nothing is compared")
+	}
+	b.base = model.Mark{Revision: n, ID: id}
 }
 
 func (b *builder) hasVersion(top *keys) {

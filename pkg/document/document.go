@@ -19,6 +19,9 @@ type Document struct {
 	// Items are the objects in the order of model.Kinds, and within a kind in the order of the
 	// text.
 	Items []*Item
+	// Base is the revision that the document was read at; the zero value means that the text does
+	// not say.
+	Base model.Mark
 }
 
 // Item is one object of a document with the names of the objects attached to it.

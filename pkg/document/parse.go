@@ -36,7 +36,7 @@ func Parse(data []byte, mediaType string) (*Document, error) {
 	if len(b.errs) > 0 {
 		return nil, invalid(b.errs)
 	}
-	doc := &Document{}
+	doc := &Document{Base: b.base}
 	for _, kind := range model.Kinds() {
 		doc.Items = append(doc.Items, b.items[kind]...)
 	}

@@ -81,11 +81,14 @@ type keys struct {
 
 // topValue reads a value at the top level of the document.
 func (b *builder) topValue(e entry) {
-	if e.key != "version" {
+	switch e.key {
+	case "version":
+		b.version(e)
+	case "revision":
+		b.revision(e)
+	default:
 		b.objects(kindOf(e.key), "", e.key, e.value)
-		return
 	}
-	b.version(e)
 }
 
 func kindOf(key string) model.Kind {
@@ -99,7 +102,7 @@ func kindOf(key string) model.Kind {
 
 // knownKeys returns the keys at the top level of a document.
 func knownKeys() []string {
-	known := []string{"version"}
+	known := []string{"version", "revision"}
 	for _, s := range sections() {
 		known = append(known, s.key)
 	}

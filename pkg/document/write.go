@@ -27,12 +27,22 @@ type WriteOptions struct {
 	// Tag, if set, omits the objects that do not have it, except routes, which follow
 	// their service.
 	Tag string
+	// Revision writes the revision of the configuration, with which Apply recognizes what was changed
+	// in the meantime.
+	Revision bool
 }
 
 // Write writes the configuration as one document, a page of objects at a time. Objects
 // are sorted by name. Fields with their default are omitted, except those of proxies.
 func Write(w io.Writer, r store.Reader, opts WriteOptions) error {
 	p := newPrinter(w, opts.JSON)
+	if opts.Revision {
+		at, err := r.Mark()
+		if err != nil {
+			return err
+		}
+		p.revision(at)
+	}
 	for _, s := range sections() {
 		after := ""
 		for {
@@ -210,6 +220,15 @@ func newPrinter(w io.Writer, asJSON bool) *printer {
 		p.put(fmt.Sprintf("version: %d\n", Version))
 	}
 	return p
+}
+
+func (p *printer) revision(at model.Mark) {
+	text := fmt.Sprintf("\"%d-%s\"", at.Revision, at.ID)
+	if p.json {
+		p.put(",\n  \"revision\": " + text)
+		return
+	}
+	p.put("revision: " + text + "\n")
 }
 
 // section writes objects of a section; previous ones may be of the same section.

@@ -33,7 +33,7 @@ func (s *server) addConfig() {
 // readConfig sends the document: YAML, unless Accept prefers JSON. It is read to
 // its end first: a transaction does not wait for a client.
 func (s *server) readConfig(c *gin.Context) error {
-	query, err := readQuery(c, []string{"secrets", "tag"})
+	query, err := readQuery(c, []string{"secrets", "tag", "revision"})
 	if err != nil {
 		return err
 	}
@@ -41,6 +41,10 @@ func (s *server) readConfig(c *gin.Context) error {
 	if query.Has("secrets") && !opts.Sealed && query.Get("secrets") != "references" {
 		return invalidFields([]model.FieldError{{Field: "secrets", Message: "must be references or sealed"}})
 	}
+	if opts.Revision, err = isTrue(query, "revision"); err != nil {
+		return err
+	}
+	opts.Revision = opts.Revision || !query.Has("revision")
 	if opts.Sealed && identityOf(c).role == store.RoleViewer {
 		return refusal(http.StatusForbidden, "forbidden", "The role does not allow this", "sealed secrets are shown to the role admin only; leave secrets=sealed out")
 	}
@@ -87,12 +91,15 @@ type applied struct {
 }
 
 func (s *server) applyConfig(c *gin.Context) error {
-	m, query, err := s.writeMode(c, "prune", "tag")
+	m, query, err := s.writeMode(c, "prune", "tag", forceParameter)
 	if err != nil {
 		return err
 	}
 	opts := document.ApplyOptions{Tag: query.Get("tag"), NewProxy: s.newProxy}
 	if opts.Prune, err = isTrue(query, "prune"); err != nil {
+		return err
+	}
+	if opts.Force, err = isTrue(query, forceParameter); err != nil {
 		return err
 	}
 	body, contentType, err := receiveDocument(c)

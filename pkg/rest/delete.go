@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// forceParameter deletes a proxy that is in use.
+// forceParameter deletes a proxy that is in use, and applies a document over later changes.
 const forceParameter = "force"
 
 // deleteObject deletes the object, or the link, at the end of the path. shown

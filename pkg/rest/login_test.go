@@ -178,7 +178,7 @@ var _ = Describe("The client secret of a login", func() {
 		}
 		Expect(a.revision()).To(Equal(revision))
 		Expect(a.delete("/filter/login").status).To(Equal(200))
-		Expect(a.putConfig("", dump).status).To(Equal(200))
+		Expect(a.putConfig("?force=true", dump).status).To(Equal(200))
 		Expect(a.open("login")).To(Equal("open-sesame"))
 	})
 

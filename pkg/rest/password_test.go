@@ -94,7 +94,7 @@ var _ = Describe("Passwords", func() {
 		Expect(a.post(fmt.Sprintf("/revision/%d/rollback", revision), "").status).To(Equal(200))
 		Expect(a.passwordsOf("users")).To(Equal(want))
 		Expect(put(users(cat)).status).To(Equal(200))
-		Expect(a.putConfig("", dump).status).To(Equal(200))
+		Expect(a.putConfig("?force=true", dump).status).To(Equal(200))
 		Expect(a.passwordsOf("users")).To(Equal(want))
 	})
 

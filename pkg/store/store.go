@@ -187,6 +187,10 @@ type Writer interface {
 	Written() Changes
 	// Count counts what Written yields.
 	Count() Count
+	// ChangedSince returns, of some objects, those that were changed after a mark, each with the last
+	// revision that did. known reports whether the database was ever at the mark; without that, there
+	// is nothing to compare. If the change log does not reach back, the error is Compacted.
+	ChangedSince(at model.Mark, keys map[model.Key]bool) (changed map[model.Key]Revision, known bool, err error)
 	// FirstEntries returns, by kind and in order, the place of the first entry of each
 	// object that was changed after a revision: that entry has the object as it was at
 	// that revision. If the change log does not reach back, the error is Compacted.

@@ -102,17 +102,17 @@ services:
 		code, stdout, stderr = from.run("diff", "-f", path, "--exit-code")
 		Expect([]any{code, stdout, stderr}).To(Equal([]any{0, "", ""}))
 
-		dump := from.good("dump")
+		dump := from.good("dump", "--no-revision")
 		Expect(dump).To(ContainSubstring("service_name: shop"))
 		to.good("apply", "-f", document(dump))
-		Expect(to.good("dump")).To(Equal(dump))
+		Expect(to.good("dump", "--no-revision")).To(Equal(dump))
 		Expect(to.good("apply", "-f", document(dump), "-o", "table")).To(HavePrefix("0 created, 0 updated, 0 deleted, "))
 	})
 
 	It("reads, attaches, deletes and rolls back", func() {
 		c := cliOf(serve())
 		c.good("apply", "-f", document(shopDocument))
-		before := c.good("dump")
+		before := c.good("dump", "--no-revision")
 
 		Expect(c.good("get", "upstreams", "-o", "table")).To(MatchRegexp(`(?m)^NAME +IP +PORT .*\nblue +10\.0\.0\.1 +8080 .*\ngreen +10\.0\.0\.2 +8080 `))
 		Expect(c.good("get", "route", "shop/root", "-o", "yaml")).To(ContainSubstring("route_prefix: /\n"))
@@ -130,21 +130,35 @@ services:
 		Expect(c.good("history", newest, "-o", "table")).To(ContainSubstring("\n+ /service/shop/route/root/upstream/green\n"))
 
 		Expect(c.good("rollback", oldest, "--dry-run", "-o", "table")).To(ContainSubstring("- /service/shop/route/root/upstream/green\n"))
-		Expect(c.good("dump")).NotTo(Equal(before))
+		Expect(c.good("dump", "--no-revision")).NotTo(Equal(before))
 		c.good("rollback", oldest)
-		Expect(c.good("dump")).To(Equal(before))
+		Expect(c.good("dump", "--no-revision")).To(Equal(before))
 
 		Expect(c.good("detach", "service/shop", "proxy/gw", "-o", "table")).To(HavePrefix("service/shop is detached from proxy/gw"))
 		Expect(c.good("delete", "service", "shop", "-o", "table")).To(HavePrefix("service shop is deleted"))
 		c.good("status")
 	})
 
+	It("does not undo what others did since the dump, unless by force", func() {
+		c := cliOf(serve())
+		c.good("apply", "-f", document(shopDocument))
+		first, second := c.good("dump"), c.good("dump")
+		c.good("apply", "-f", document(strings.Replace(first, "10.0.0.1", "10.0.0.8", 1)))
+		theirs := document(strings.Replace(second, "10.0.0.1", "10.0.0.9", 1))
+		for _, command := range []string{"diff", "apply"} {
+			code, _, stderr := c.run(command, "-f", theirs)
+			Expect(code).To(Equal(1), command)
+			Expect(stderr).To(HaveSuffix("gatehouse apply --force (409 conflict)\n  /upstream/blue: changed in revision 2 by local: PUT /config\n"))
+		}
+		Expect(c.good("apply", "-f", theirs, "--force", "-o", "table")).To(HavePrefix("~ /upstream/blue\n"))
+	})
+
 	It("names the invalid object and its line, and changes nothing", func() {
 		c := cliOf(serve())
-		before := c.good("dump")
+		before := c.good("dump", "--no-revision")
 		code, _, stderr := c.run("apply", "-f", document(strings.Replace(shopDocument, "upstream_port: 8080\nservices", "upstream_port: 70000\nservices", 1)))
 		Expect(code).To(Equal(1))
 		Expect(stderr).To(And(ContainSubstring("line 8"), ContainSubstring("upstream_port")))
-		Expect(c.good("dump")).To(Equal(before))
+		Expect(c.good("dump", "--no-revision")).To(Equal(before))
 	})
 })

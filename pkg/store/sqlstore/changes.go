@@ -170,6 +170,35 @@ func decodeBoth(row changeLog) (w store.Written, err error) {
 	return w, err
 }
 
+// ChangedSince implements store.Writer.
+func (w *writer) ChangedSince(at model.Mark, keys map[model.Key]bool) (changed map[model.Key]store.Revision, known bool, err error) {
+	if at == w.parent {
+		return nil, true, nil
+	}
+	leads, restored, err := w.leadsFrom(at, w.parent)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case restored:
+		return nil, false, nil
+	case !leads:
+		return nil, true, store.CompactedError(at.Revision)
+	}
+	rows, err := w.db().Raw("SELECT kind, name, revision, actor, request FROM change_log WHERE revision > ? AND revision <= ? ORDER BY revision",
+		at.Revision, w.parent.Revision).Rows()
+	if err != nil {
+		return nil, false, w.fail("reading the change log", err)
+	}
+	changed = map[model.Key]store.Revision{}
+	for rows.Next() && err == nil {
+		var row changeLog
+		if err = rows.Scan(&row.Kind, &row.Name, &row.Revision, &row.Actor, &row.Request); err == nil && keys[row.key()] {
+			changed[row.key()] = store.Revision{Revision: row.Revision, Actor: row.Actor, Request: row.Request}
+		}
+	}
+	return changed, true, w.fail("reading the change log", errors.Join(err, rows.Err(), rows.Close()))
+}
+
 // FirstEntries implements store.Writer.
 func (w *writer) FirstEntries(revision int64) (map[model.Kind][]store.Place, error) {
 	if err := w.flush(); err != nil {
