@@ -91,7 +91,7 @@ var _ = Describe("pki", func() {
 			{"issue DIR server", 2, "a server needs --host"},
 			{"issue DIR server --force", 1, "a server needs --host"},
 			{"issue DIR sever --host x", 2, `"sever" is not one of server, proxy, ratelimit`},
-			{"issue DIR", 2, "accepts between 2 and 3 arg(s), received 1"},
+			{"issue DIR", 2, "wrong number of arguments, 1; usage: gatehouse pki issue"},
 			{"renew DIR none.crt", 1, "DIR/none.crt does not exist (see gatehouse pki list DIR)"},
 			{"renew DIR edge.crt --within 3", 2, "leave out the names"},
 			{"revoke DIR xyz", 1, `"xyz" is neither NAME.crt nor a serial`},

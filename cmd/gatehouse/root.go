@@ -32,6 +32,7 @@ routes and proxies, which a REST API creates, and configures Envoy with them.`,
 	root.AddCommand(newToken(), newSecretKey(), newPKI(), newBackup(), newRestore(), newVersion())
 	addClientCommands(root)
 	withVersion(root)
+	explainUsage(root)
 	return root
 }
 
