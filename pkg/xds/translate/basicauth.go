@@ -30,7 +30,7 @@ const nobodysPassword = "-:{SHA}AAAAAAAAAAAAAAAAAAAAAAAAAAA="
 // basicAuthFilter refuses every request. It names the user to the upstream in the same header as the client of an API
 // key. A user name has no slash; a client's name has one.
 func basicAuthFilter(ir.Listener) []filterConfig {
-	return []filterConfig{{name: BasicAuthFilter, config: &basicauthv3.BasicAuth{Users: inline(nobodysPassword), ForwardUsernameHeader: clientHeader}}}
+	return []filterConfig{{name: BasicAuthFilter, config: &basicauthv3.BasicAuth{Users: inline(nobodysPassword), ForwardUsernameHeader: clientHeader, EmitDynamicMetadata: true}}}
 }
 
 func basicAuthOfHost(h *ir.Host) ([]filterConfig, error) { return askForPassword(h.BasicAuth), nil }

@@ -113,24 +113,28 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 	return out, nil
 }
 
-// requestFormats are the fields of a line of the access log.
+// requestFormats are the fields of a line of the access log. What a client chooses is cut, and the path has no query,
+// where tokens and other secrets may be. This uses CEL only for the service, because it runs for every request.
 func requestFormats(tls bool) map[string]string {
 	formats := map[string]string{
 		"start_time":                       "%START_TIME%",
-		"method":                           "%REQ(:METHOD)%",
-		"path":                             "%REQ(X-ENVOY-ORIGINAL-PATH?:PATH)%",
+		"method":                           "%REQ(:METHOD):32%",
+		"path":                             "%PATH(NQ):1024%",
 		"protocol":                         "%PROTOCOL%",
-		"authority":                        "%REQ(:AUTHORITY)%",
-		"user_agent":                       "%REQ(USER-AGENT)%",
-		"request_id":                       "%REQ(X-REQUEST-ID)%",
+		"authority":                        "%REQ(:AUTHORITY):256%",
+		"user_agent":                       "%REQ(USER-AGENT):256%",
+		"request_id":                       "%REQ(X-REQUEST-ID):64%",
 		"response_code":                    "%RESPONSE_CODE%",
 		"response_code_details":            "%RESPONSE_CODE_DETAILS%",
 		"response_flags":                   "%RESPONSE_FLAGS%",
 		"bytes_received":                   "%BYTES_RECEIVED%",
 		"bytes_sent":                       "%BYTES_SENT%",
 		"duration_ms":                      "%DURATION%",
-		"upstream_duration_ms":             "%RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)%",
+		"upstream_duration_ms":             "%COMMON_DURATION(US_TX_BEG:US_RX_BEG:ms)%",
+		"service":                          "%CEL(xds.virtual_host_name)%",
 		"route":                            "%ROUTE_NAME%",
+		"client":                           clientFormat(),
+		"subject":                          "%DYNAMIC_METADATA(" + JWTFilter + ":" + idToken + ":sub):256%",
 		"upstream_cluster":                 "%UPSTREAM_CLUSTER_RAW%",
 		"upstream_host":                    "%UPSTREAM_HOST%",
 		"upstream_transport_failure":       "%UPSTREAM_TRANSPORT_FAILURE_REASON%",
@@ -143,4 +147,13 @@ func requestFormats(tls bool) map[string]string {
 		formats["downstream_peer_subject"] = "%DOWNSTREAM_PEER_SUBJECT%"
 	}
 	return formats
+}
+
+// clientFormat is the name of the API key or user that a filter has accepted: at most one of the filters finds one.
+func clientFormat() string {
+	text := ""
+	for _, filter := range []string{KeyFilter, AnyKeyFilter, BasicAuthFilter, AnyBasicAuthFilter} {
+		text += "%DYNAMIC_METADATA(" + filter + ":" + clientName + "):256%"
+	}
+	return text
 }

@@ -125,12 +125,10 @@ func unknownKeys() (*accesslogv3.AccessLog, error) {
 }
 
 // accessLogs write a JSON line to Envoy's stdout for each request. The line of a request that may be part of a login
-// has fewer fields: neither the identity provider's code nor its answer.
+// does not have the identity provider's answer.
 func accessLogs(formats map[string]string) ([]*accesslogv3.AccessLog, error) {
 	ofLogin := maps.Clone(formats)
 	ofLogin["response_code_details"] = detailWords
-	ofLogin["path"] = `%CEL(xds.route_name == '` + ir.LoginCallback + `' ? request.url_path : ` +
-		`'x-envoy-original-path' in request.headers ? request.headers['x-envoy-original-path'] : request.path)%`
 	// This uses no CEL, because it runs for every request.
 	is401 := allOf(statusAtLeast(http.StatusUnauthorized), statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusUnauthorized))
 	no401 := anyOf(statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusBadRequest), statusAtLeast(http.StatusPaymentRequired))
@@ -154,7 +152,8 @@ func jsonFormat(formats map[string]string) *corev3.SubstitutionFormatString {
 	for name, format := range formats {
 		fields[name] = structpb.NewStringValue(format)
 	}
-	return &corev3.SubstitutionFormatString{Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}}}
+	// A field of several parts leaves out those that are missing.
+	return &corev3.SubstitutionFormatString{OmitEmptyValues: true, Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}}}
 }
 
 // mentionsState matches requests with which an identity provider sends browsers back (RFC 6749 section 4.1.2). If

@@ -1,0 +1,108 @@
+package e2e_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+var _ = Describe("The access log", Ordered, ContinueOnFailure, func() {
+	var (
+		g      *testkit.Gatehouse
+		gw     gateway
+		key    string
+		issuer = testkit.NewTokenIssuer("https://issuer.test", "a")
+	)
+
+	BeforeAll(func() {
+		g, gw, _ = shop("--access-log", "json")
+		post(gw.api, "/keyset", "Keyset_name=partners")
+		var created struct {
+			Data struct {
+				Key string `json:"key"`
+			}
+		}
+		a := post(gw.api, "/keyset/partners/key", "Key_name=mobile")
+		Expect(json.Unmarshal([]byte(a.Body), &created)).To(Succeed())
+		key = created.Data.Key
+		for name, filter := range map[string]string{
+			"keys":   `"http_filter_apikey","Filter_config":{"keys":"partners"}`,
+			"users":  `"http_filter_basicauth","Filter_config":{"users":[{"name":"ann","password":"correct-horse-battery"}]}`,
+			"tokens": `"http_filter_jwt","Filter_config":{"issuer":"https://issuer.test","jwks":` + issuer.JWKS() + `,"from":{"query":"access"}}`,
+			"any":    `"http_filter_anyof","Filter_config":{"apikey":{"keys":"partners"},"basicauth":{"users":[{"name":"bob","password":"correct-horse-battery"}]}}`,
+		} {
+			a, err := gw.api.Do(limit(), http.MethodPost, "/filter", "application/json", `{"Filter_name":"`+name+`","Filter_type":`+filter+`}`)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(Equal(http.StatusCreated), a.Body)
+			post(gw.api, "/service", "Service_Name="+name, "fqdn="+name+".test")
+			addRoute(gw.api, name, "main", "/", "", "blue")
+			post(gw.api, "/service/"+name+"/filter/"+name)
+			post(gw.api, "/proxy/gw/service/"+name+"?wait=applied")
+		}
+	})
+
+	// line is the line of the request with a path.
+	line := func(path string) (text string, fields map[string]any) {
+		GinkgoHelper()
+		Eventually(func() string {
+			for _, l := range g.Stdout.Lines() {
+				if strings.Contains(l, `"path":"`+path) {
+					text = l
+				}
+			}
+			return text
+		}).ShouldNot(BeEmpty())
+		Expect(json.Unmarshal([]byte(text), &fields)).To(Succeed())
+		return text, fields
+	}
+	basic := func(user string) string {
+		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":correct-horse-battery"))
+	}
+
+	DescribeTable("has the service and who called, and no credential", func(host, path string, header func() []string, client string, subject any) {
+		target := path
+		if host == "tokens.test" {
+			target += "?access=" + issuer.Token(map[string]any{"sub": "ann@example.com"})
+		}
+		Expect(gw.get(host, target, header()...).Status).To(Equal(http.StatusOK))
+		text, fields := line(path)
+		Expect(fields).To(And(HaveKeyWithValue("client", client), HaveKeyWithValue("subject", subject)), text)
+		Expect(fields).To(And(HaveKeyWithValue("service", strings.TrimSuffix(host, ".test")), HaveKeyWithValue("path", path)), text)
+		Expect(fields).To(HaveKeyWithValue("upstream_duration_ms", BeNumerically(">=", 0)), text)
+		Expect(text).NotTo(Or(ContainSubstring(key), ContainSubstring("access="), ContainSubstring("correct-horse"), ContainSubstring("Basic ")))
+	},
+		Entry("an API key", "keys.test", "/a-key", func() []string { return []string{"X-Api-Key: " + key} }, "partners/mobile", BeNil()),
+		Entry("a password", "users.test", "/a-user", func() []string { return []string{basic("ann")} }, "ann", BeNil()),
+		Entry("one of several: a key", "any.test", "/any-key", func() []string { return []string{"X-Api-Key: " + key} }, "partners/mobile", BeNil()),
+		Entry("one of several: a password", "any.test", "/any-user", func() []string { return []string{basic("bob")} }, "bob", BeNil()),
+		Entry("a token", "tokens.test", "/a-token", func() []string { return nil }, "", "ann@example.com"),
+	)
+
+	It("does not believe a header of the client", func() {
+		gw.get("shop.example", "/anybody", "X-Client: root")
+		_, fields := line("/anybody")
+		Expect(fields).To(And(HaveKeyWithValue("client", ""), HaveKeyWithValue("subject", BeNil()), HaveKeyWithValue("service", "shop"), HaveKeyWithValue("route", "root")))
+	})
+
+	It("has null where no upstream answered", func() {
+		Expect(gw.get("keys.test", "/refused").Status).To(Equal(http.StatusUnauthorized))
+		_, fields := line("/refused")
+		Expect(fields).To(And(HaveKeyWithValue("upstream_duration_ms", BeNil()), HaveKeyWithValue("client", ""), HaveKeyWithValue("service", "keys")))
+	})
+
+	It("bounds what a client chooses", func() {
+		long := strings.Repeat("x", 4000)
+		gw.get("shop.example", "/long"+long, "User-Agent: "+long, "X-Request-Id: "+long)
+		text, fields := line("/long")
+		Expect(len(text)).To(BeNumerically("<", 3000))
+		Expect(fields["path"]).To(HaveLen(1024))
+		Expect(fields["user_agent"]).To(HaveLen(256))
+		Expect(len(fields["request_id"].(string))).To(BeNumerically("<=", 64))
+	})
+})
