@@ -176,6 +176,27 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		Eventually(done).Should(Receive(Equal([]status.Lag{{Proxy: "gw", Envoy: "10.0.0.2:1", Replica: "b", Reason: status.Slow, Message: "the Envoy is slow"}})))
 	})
 
+	DescribeTable("tell each other what a wait is for, or to wait for everything if that is too much", func(ctx SpecContext, changed, told int) {
+		url := newDatabase()
+		nothing := func(context.Context, int64, []model.Key) []status.Lag { return nil }
+		asked := make(chan int, 10)
+		a := startReplica(url, "a", options{wait: nothing})
+		startReplica(url, "b", options{wait: func(_ context.Context, _ int64, changed []model.Key) []status.Lag {
+			asked <- len(changed)
+			return nil
+		}})
+		Eventually(a.Others).Should(HaveLen(1))
+		keys := make([]model.Key, changed)
+		for i := range keys {
+			keys[i] = model.RouteKey("shop", fmt.Sprint("r", i))
+		}
+		Expect(a.Wait(ctx, 7, keys, nil)).To(BeEmpty())
+		Expect(asked).To(Receive(Equal(told)))
+	},
+		Entry("1000 objects", 1000, 1000, SpecTimeout(time.Minute)),
+		Entry("1001 objects: all", 1001, 0, SpecTimeout(time.Minute)),
+	)
+
 	It("never take the silence of a replica for a yes", func() {
 		url := newDatabase()
 		a := startReplica(url, "a", options{wait: func(context.Context, int64, []model.Key) []status.Lag { return nil }})
