@@ -60,7 +60,7 @@ func (a *api) set(value string) {
 func worldWith(n int) *translate.World {
 	proxy := model.NewProxy()
 	proxy.Name = "gatehouse"
-	w := translate.New([]*model.Proxy{proxy})
+	w := translate.New([]*model.Proxy{proxy}, nil)
 	for i := range n {
 		name := fmt.Sprintf("s%d", i)
 		w.Upsert(&gatewayv1.GatewayHost{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: gatewayv1.GatewayHostSpec{

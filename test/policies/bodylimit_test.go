@@ -13,7 +13,7 @@ func bodyLimit() policy {
 	const preflight = "Access-Control-Request-Method: PUT"
 	ten, fifty := strings.Repeat("a", 10), strings.Repeat("a", 50)
 	return policy{
-		kind: "route_filter_bodylimit", filter: "envoy.filters.http.buffer", denies: 413,
+		kind: "route_filter_bodylimit", filter: "envoy.filters.http.buffer", denies: 413, twins: true,
 		config:  `{"bytes":10}`,
 		changed: `{"bytes":100,"decompress":true}`,
 		requests: []request{

@@ -54,6 +54,9 @@ func breakMessages(p policy) {
 		messages = 3
 		w.attach(onRoute)
 	}
+	if p.twins {
+		messages *= 2
+	}
 	var resources []struct {
 		Type, Name string
 		Resource   json.RawMessage

@@ -65,6 +65,8 @@ type policy struct {
 	unpredictable bool
 	// says returns the part of an answer that the type may change; nil stands for its status.
 	says func(answer) string
+	// twins says that each route with a message has another route in front, with the same message.
+	twins bool
 	// requests are tried each time.
 	requests []request
 	// refusals are configurations that are refused with 400.
