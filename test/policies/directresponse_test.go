@@ -20,9 +20,9 @@ func directResponse() policy {
 				what: "a preflight", method: "OPTIONS", header: []string{"Origin: https://a.test", "Access-Control-Request-Method: PUT"},
 				off: "200", on: "503 text/html 20 60 100%", changed: "200 text/plain 4  ", both: "200 text/plain 4  ",
 			},
-			{what: "a route without upstreams", path: "/empty", off: "503 text/plain 28  ", on: "503 text/html 20 60 100%", changed: "200 text/plain 4  ", both: "503 text/html 20 60 100%"},
+			{what: "a route without upstreams", path: "/empty", off: "503 text/plain 30  ", on: "503 text/html 20 60 100%", changed: "200 text/plain 4  ", both: "503 text/html 20 60 100%"},
 			{what: "a redirect", host: "moved.test", off: "301  0  ", on: "301  0  ", changed: "301  0  ", both: "301  0  "},
-			{what: "a path that no route has", path: "/nowhere", off: "404  0  ", on: "404  0  ", changed: "404  0  ", both: "404  0  "},
+			{what: "a path that no route has", path: "/nowhere", off: "404 text/plain 41  ", on: "404 text/plain 41  ", changed: "404 text/plain 41  ", both: "404 text/plain 41  "},
 		},
 		refusals: []refusal{
 			{`{"status":302}`, "Filter_config.status", "302 redirects; use a filter of type route_filter_redirect"},

@@ -173,8 +173,8 @@ var _ = Describe("A gRPC client", func() {
 			{`{}`, "200m", "0 ", answered, answered},
 			{`{"timeouts":{"grpc":"10s"}}`, "", "0 ", answered, answered},
 			{`{"timeouts":{"grpc":"10s"}}`, "10S", "0 ", answered, answered},
-			{`{"timeouts":{"grpc":"10s"}}`, "200m", "4 downstream duration timeout", cut, 150 * time.Millisecond},
-			{`{"timeouts":{"grpc":"300ms"}}`, "10S", "4 downstream duration timeout", cut, 250 * time.Millisecond},
+			{`{"timeouts":{"grpc":"10s"}}`, "200m", "4 the service did not answer in time", cut, 150 * time.Millisecond},
+			{`{"timeouts":{"grpc":"300ms"}}`, "10S", "4 the service did not answer in time", cut, 250 * time.Millisecond},
 		} {
 			a, err := w.api.Do(limit(), http.MethodPatch, "/service/shop/route/root?wait=applied&timeout=30s", "application/json", `{"route_config":`+try.bound+`}`)
 			Expect(err).NotTo(HaveOccurred())

@@ -75,7 +75,7 @@ func grpcJSON() policy {
 			},
 			{what: "a route without upstreams", path: "/empty", off: "503 this service is not available", on: "503 this service is not available", changed: "503 this service is not available", both: "503 this service is not available"},
 			{what: "a redirect", host: "moved.test", path: "/shop/books/1", off: "301", on: "301", changed: "301", both: "301"},
-			{what: "a path that no route has", path: "/v1/books/1", off: "404", on: "404", changed: "404", both: "404"},
+			{what: "a path that no route has", path: "/v1/books/1", off: "404 nothing is served for this host and path", on: "404 nothing is served for this host and path", changed: "404 nothing is served for this host and path", both: "404 nothing is served for this host and path"},
 		},
 		refusals: []refusal{
 			{`{"services":["a.B"]}`, "Filter_config.descriptor_set", "is required; make it with protoc --include_imports --descriptor_set_out=FILE, and encode FILE in base64"},

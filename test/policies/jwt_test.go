@@ -48,7 +48,7 @@ func jwt() policy {
 			},
 			{what: "a route without upstreams", path: "/empty", off: "503  this service is not available\n", on: "401 " + ofEmpty + " Jwt is missing\n", changed: "401 " + ofEmpty + " Jwt is missing\n", both: "401 " + ofEmpty + " Jwt is missing\n"},
 			{what: "a redirect", host: "moved.test", off: "301  ", on: "301  ", changed: "301  ", both: "301  "},
-			{what: "a path that no route has", path: "/nowhere", off: "404  ", on: "404  ", changed: "404  ", both: "404  "},
+			{what: "a path that no route has", path: "/nowhere", off: "404  nothing is served for this host and path\n", on: "404  nothing is served for this host and path\n", changed: "404  nothing is served for this host and path\n", both: "404  nothing is served for this host and path\n"},
 		},
 		refusals: []refusal{
 			{`{}`, "Filter_config.issuer", "is required: it is the iss of the tokens"},

@@ -31,7 +31,7 @@ func routerReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 // otherReplies replace the texts of the refusals that no filter's replies match: Envoy's own are empty, or contain
 // what it knows of an upstream.
 func otherReplies() (*hcmv3.ResponseMapper, error) {
-	filter, err := celFilter("response.code >= 400 && !(" + begins("direct_response", "ext_", "lua_", "grpc_json") + " || " + details + " == '')")
+	filter, err := celFilter("response.code >= 400 && !(" + begins("direct_response", "ext_", "lua_", "grpc_json", "early_grpc_json") + " || " + details + " == '')")
 	text := "'the request cannot be served'"
 	for _, r := range slices.Backward(refusalTexts()) {
 		text = fmt.Sprintf("response.code == %d ? '%s' : %s", r.status, r.text, text)
