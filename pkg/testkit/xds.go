@@ -2,7 +2,9 @@ package testkit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"sync"
 
@@ -86,12 +88,16 @@ func (x *XDSClient) Subscribe(typeURL string, names ...string) error {
 	return x.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL, ResourceNamesSubscribe: names})
 }
 
-// Send sends any request; the node is added.
+// Send sends any request; the node is added. A stream that has ended is no error here: Err
+// returns how it ended.
 func (x *XDSClient) Send(req *discoveryv3.DeltaDiscoveryRequest) error {
 	x.sending.Lock()
 	defer x.sending.Unlock()
 	req.Node = &corev3.Node{Id: x.node, Cluster: x.node}
-	return x.rpc.Send(req)
+	if err := x.rpc.Send(req); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
 }
 
 // Ack acknowledges the resources of the response.
