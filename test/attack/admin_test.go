@@ -160,7 +160,7 @@ var _ = Describe("The admin port", func() {
 		p, err := testkit.SpawnGatehouse(nil, "standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0",
 			"--admin-addr", "0.0.0.0:0")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(p.Wait(ctx)).To(Equal(1))
+		Expect(p.Wait(ctx)).To(Equal(2))
 		Expect(p.Stderr.String()).To(And(ContainSubstring("--admin-addr 0.0.0.0:0 is not a loopback address"), ContainSubstring("--insecure-api")))
 	}, SpecTimeout(time.Minute))
 })

@@ -183,7 +183,7 @@ var _ = Describe("Tokens", func() {
 			{p.Issuer() + "/keys", "201", "may not be asked: its address "},
 			{"http://127.0.0.1:1/keys", "201", "may not be asked: its address 127.0.0.1 is "},
 			{"http://[::ffff:127.0.0.1]:1/keys", "201", "may not be asked: its address 127.0.0.1 is "},
-			{"http://0.0.0.0/keys", "201", "may not be asked: its address 0.0.0.0 is "},
+			{"http://0.0.0.0/keys", "400", ""},
 			{gw.API.URL + "/config", "201", "may not be asked: its address "},
 			{"file:///etc/passwd", "400", ""},
 			{"gopher://127.0.0.1/", "400", ""},

@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -18,9 +19,16 @@ const (
 	testSeeds       = 25
 )
 
+// refusals are the texts that explain does not give.
+var refusals = map[string]string{
+	explain.NoHost:    "nothing is served for this host and path",
+	explain.NoRoute:   "nothing is served for this host and path",
+	explain.NoUpgrade: "this is not allowed here",
+}
+
 // disagreement says how a result differs from its explanation; "" if it does not.
 func disagreement(a explain.Answer, method string, got result) string {
-	want := result{status: a.Status, location: a.Location, body: strings.TrimSpace(a.Body), hsts: hstsOf(a)}
+	want := result{status: a.Status, location: a.Location, body: cmp.Or(strings.TrimSpace(a.Body), refusals[a.Code]), hsts: hstsOf(a)}
 	if method == "HEAD" {
 		want.body = ""
 	}
