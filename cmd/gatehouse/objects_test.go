@@ -82,7 +82,7 @@ var _ = Describe("get", func() {
 		Entry(nil, `"gett" is not a command; did you mean gatehouse get?`, "gett", "upstreams"),
 		Entry(nil, `"zzzzzz" is not a command; gatehouse --help lists the commands`, "zzzzzz"),
 		Entry(nil, `"creat" is not a command; did you mean gatehouse key create?`, "key", "creat", "a/b"),
-		Entry(nil, `--ouput is not a flag of gatehouse get; did you mean --output?`, "get", "upstreams", "--ouput", "json"),
+		Entry(nil, `--outptu is not a flag of gatehouse get; did you mean --output?`, "get", "upstreams", "--outptu", "json"),
 		Entry(nil, `--zzzzzzzz is not a flag of gatehouse get; its --help lists the flags`, "get", "upstreams", "--zzzzzzzz"),
 		Entry(nil, `-z is not a flag of gatehouse get; its --help lists the flags`, "get", "upstreams", "-z"),
 		Entry(nil, `--api-adr is not a flag of gatehouse serve; did you mean --api-addr?`, "serve", "--api-adr", "x"),

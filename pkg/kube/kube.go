@@ -271,7 +271,7 @@ func (w *Watch) take(fresh batch) {
 // watchesSecrets reports whether the metadata of all Secrets is known, and their changes are.
 func (w *Watch) watchesSecrets() bool {
 	fault, failed := w.follower.faults.of(kindOf(secretMetadata()))
-	return w.follower.isSynced(translate.KindSecret) && !(failed && fault.isDenied())
+	return w.follower.isSynced(translate.KindSecret) && (!failed || !fault.isDenied())
 }
 
 // settle translates what has changed. It returns how many Secrets must be read before that is complete; they are
