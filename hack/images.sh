@@ -10,6 +10,7 @@
 cd "$(gatehouse_root)"
 
 docker=${DOCKER:-docker}
+umask 022 # other users run the files
 
 # name_of NAME prints the name of the stand-in, which no registry has.
 name_of() {

@@ -33,7 +33,7 @@ process stays and lets them finish first.`,
 	})
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-			return fmt.Errorf("unknown argument %q: arguments for Envoy follow --", args[0])
+			return wrongArgument(fmt.Sprintf("unknown argument %q: arguments for Envoy follow --", args[0]))
 		}
 		return nil
 	}

@@ -11,6 +11,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
 )
 
+// wrongArgument is an error about arguments that says by itself what was meant.
+type wrongArgument string
+
+func (e wrongArgument) Error() string { return string(e) }
+
 // explainUsage has cmd and the commands below it say what was probably meant by a wrong command
 // line.
 func explainUsage(cmd *cobra.Command) {
@@ -20,8 +25,9 @@ func explainUsage(cmd *cobra.Command) {
 		if check == nil {
 			return nil
 		}
-		if err := check(cmd, args); err == nil {
-			return nil
+		err := check(cmd, args)
+		if _, plain := errors.AsType[wrongArgument](err); err == nil || plain {
+			return err
 		}
 		return argsError(cmd, args)
 	}

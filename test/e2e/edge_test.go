@@ -38,7 +38,7 @@ var _ = Describe("The edge", func() {
 		Eventually(func() string {
 			for _, line := range g.Stdout.Lines() {
 				entry = nil
-				if json.Unmarshal([]byte(line), &entry) == nil && entry["path"] == "/cart/1?item=2" {
+				if json.Unmarshal([]byte(line), &entry) == nil && entry["path"] == "/cart/1" {
 					return "found"
 				}
 			}

@@ -65,7 +65,7 @@ var _ = Describe("A database that was lost", func() {
 		expectHeld(g, "the database has no configuration and never had one, but an Envoy of gw has one that it got before")
 		gw.expect("shop.example", "/", "blue")
 
-		cliOf(g).good("apply", "-f", dump)
+		cliOf(g).good("apply", "-f", dump, "--force")
 		Eventually(ready(g)).Should(Equal(http.StatusOK))
 		Expect(read(g.API, "/status")).NotTo(ContainSubstring(`"held"`))
 		addService(g.API, "news", "news.example", "blue")
@@ -79,7 +79,7 @@ var _ = Describe("A database that was lost", func() {
 		g, gw, dump := served(dir)
 		cliOf(g).good("apply", "-f", document("version: 1\n"), "--prune")
 		gw.expect("shop.example", "/", fmt.Sprintf("Get \"http://127.0.0.1:%d/\": dial tcp 127.0.0.1:%d: connect: connection refused", gw.port, gw.port))
-		cliOf(g).good("apply", "-f", dump)
+		cliOf(g).good("apply", "-f", dump, "--force")
 		gw.expect("shop.example", "/", "blue")
 		Expect(g.Kill()).To(Succeed())
 
@@ -116,7 +116,7 @@ var _ = Describe("A database that was lost", func() {
 		Eventually(g.Records).WithArguments("envoy connected").Should(HaveLen(2))
 		expectHeld(g, reason)
 		Expect(fresh).NotTo(Receive())
-		cliOf(g).good("apply", "-f", dump)
+		cliOf(g).good("apply", "-f", dump, "--force")
 		Eventually(ready(g)).Should(Equal(http.StatusOK))
 		gw.expect("shop.example", "/", "blue")
 		var answered *testkit.Envoy

@@ -56,7 +56,7 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		GinkgoHelper()
 		before := b.Requests()
 		gw.expect(host, "/", "503")
-		Expect(gw.get(host, "/").Body).To(ContainSubstring("remote connection failure"))
+		Expect(gw.get(host, "/").Body).To(Equal("the service is not available at the moment\n"))
 		Expect(b.Requests()).To(Equal(before))
 	}
 

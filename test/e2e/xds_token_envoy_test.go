@@ -87,7 +87,7 @@ var _ = Describe("An Envoy with a token", func() {
 		DeferCleanup(e.Kill)
 		gateway{g.API, port}.expect("shop.test", "/", "blue")
 		remove(g.API, "/proxy/edge/service/shop")
-		remove(g.API, "/proxy/edge")
+		remove(g.API, "/proxy/edge?force=true")
 		Eventually(read).WithArguments(e.Admin, "/listeners").ShouldNot(ContainSubstring(strconv.Itoa(port)))
 		Expect(read(g.API, "/proxy/edge/token")).To(ContainSubstring(`"name":"one"`))
 		Expect(statOf(e, "control_plane.connected_state")).To(Equal("1"))

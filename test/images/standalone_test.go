@@ -159,7 +159,7 @@ var _ = Describe("The container of the whole gateway", func() {
 
 		By("without a token")
 		name := start(append(args, standaloneImage)...)
-		Expect(docker("wait", name)).To(Equal("1"))
+		Expect(docker("wait", name)).To(Equal("2"))
 		Expect(docker("logs", name)).To(ContainSubstring("--api-addr 0.0.0.0:1323 is not a loopback address and the REST API has no token, so everybody who reaches it could change everything"))
 		docker("rm", name)
 

@@ -15,7 +15,7 @@ import (
 
 // path delays the backend's answer, so that requests are running when the gateway
 // stops.
-const path = "/?delay=50ms"
+const path = "/slow?delay=50ms"
 
 // accepted returns the requests that Envoy has accepted, by its access log: their
 // number, and those with another status than 200.
@@ -26,7 +26,7 @@ func accepted(name string) (all int, bad []string) {
 			Path   string
 			Status int `json:"response_code"`
 		}
-		if json.Unmarshal([]byte(line), &entry) != nil || entry.Path != path {
+		if json.Unmarshal([]byte(line), &entry) != nil || entry.Path != "/slow" {
 			continue
 		}
 		all++
