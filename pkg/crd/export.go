@@ -62,6 +62,7 @@ func Export(doc *document.Document, options ExportOptions) (objects *Objects, to
 	e.source = index(doc, &e.problems)
 	e.findUses()
 	e.reserveNames()
+	e.keySets()
 	e.filters()
 	e.globalConfigs()
 	for _, key := range e.source.keys(model.KindUpstream, "") {
@@ -102,7 +103,7 @@ func (e *exporter) reserveNames() {
 	for _, key := range e.source.keys(model.KindUpstream, "") {
 		e.reserve(e.services, serviceName(key.Name()), key)
 	}
-	for _, key := range e.source.keys(model.KindSecret, "") {
+	for _, key := range slices.Concat(e.source.keys(model.KindSecret, ""), e.source.keys(model.KindKeySet, "")) {
 		e.reserve(e.secrets, objectName(key.Name()), key)
 	}
 }

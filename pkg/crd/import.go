@@ -36,7 +36,9 @@ type importer struct {
 	// specs are those of the GatewayHosts by service, without the proxy.
 	specs map[string]gatewayv1.GatewayHostSpec
 	// inline are the Secrets that hold texts of filters.
-	inline   map[string]bool
+	inline map[string]bool
+	// keySets are the Secrets that filters name as key sets.
+	keySets  map[string]bool
 	warnings []string
 	// unnamed says that an object names no proxy.
 	unnamed bool
@@ -48,7 +50,7 @@ type importer struct {
 func Import(in *Objects, options ImportOptions) (doc *document.Document, warnings []string, err error) {
 	options.Proxy = cmp.Or(options.Proxy, "gatehouse")
 	i := &importer{
-		options: options, in: in, objects: map[model.Key]model.Object{}, used: map[string]string{}, inline: map[string]bool{},
+		options: options, in: in, objects: map[model.Key]model.Object{}, used: map[string]string{}, inline: map[string]bool{}, keySets: map[string]bool{},
 		specs: map[string]gatewayv1.GatewayHostSpec{},
 	}
 	i.several = i.hasNamespaces()
@@ -161,6 +163,10 @@ func (i *importer) secretOf(namespace, name string) string {
 func (i *importer) secrets() {
 	for _, o := range i.in.Secrets {
 		if isForPrograms(o.Type) || i.inline[namespaceOf(o.ObjectMeta)+"/"+o.Name] {
+			continue
+		}
+		if i.isKeySet(o) {
+			i.keySet(o)
 			continue
 		}
 		s, fault := readSecret(o, nameOf(o.ObjectMeta, i.several), i.options.Values)

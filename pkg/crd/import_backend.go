@@ -220,8 +220,11 @@ func (i *importer) renamed(at string, m metav1.ObjectMeta, typeName string, conf
 	}
 	mapped, err := mapNames(typeName, config, func(path, name string, kind model.Kind) string {
 		namespace := cmp.Or(namespaces[path], namespaceOf(m))
-		if kind == model.KindSecret {
+		switch kind {
+		case model.KindSecret:
 			return i.secretOf(namespace, name)
+		case model.KindKeySet:
+			return i.keySetOf(at, namespace, name)
 		}
 		service, port, _ := strings.Cut(name, ".")
 		return i.loginUpstream(at, namespace, service, port)

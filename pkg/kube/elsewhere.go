@@ -25,6 +25,8 @@ func (w *Watch) Elsewhere(key model.Key) string {
 		edit = "upstreams are the ports of Services, with what spec.routes[].services[] of a GatewayHost says of them; edit those with kubectl"
 	case model.KindSecret:
 		edit = "secrets are the Secrets that objects name; edit those with kubectl"
+	case model.KindKeySet, model.KindAPIKey:
+		edit = "key sets are the Secrets that RouteFilters name in keys; edit those with kubectl"
 	case model.KindProxy:
 		edit = "its proxies are those of --kubernetes-proxies, their fields are in the file of --kubernetes-proxy-settings, and spec.proxy of a GatewayHost or GlobalConfig attaches it"
 	case "token":

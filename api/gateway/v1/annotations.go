@@ -28,8 +28,11 @@ const (
 	// the REST API, if the names in Kubernetes differ. It applies as long as the exported
 	// configuration has not changed.
 	AnnotationConfig = Group + "/config"
-	// AnnotationSecretType is set on a Secret without content: its type in the REST API.
+	// AnnotationSecretType is set on a Secret without content, and is its type in the REST API; and
+	// on the Secret of a key set, with the value keyset.
 	AnnotationSecretType = Group + "/secret-type"
+	// AnnotationKeys has the descriptions and tags of the keys in the Secret of a key set, as JSON.
+	AnnotationKeys = Group + "/keys"
 	// AnnotationSettings is set on the ConfigMap with the proxies and the Secrets to create.
 	AnnotationSettings = Group + "/settings"
 )

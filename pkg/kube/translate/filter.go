@@ -154,8 +154,8 @@ func (n *names) change(path, name string, kind model.Kind) string {
 	case kind == model.KindSecret:
 		name, _ = n.scope.secret(n.at, Ref{KindSecret, namespace, name}, forValue)
 	case kind == model.KindKeySet:
-		n.scope.problem(n.at, Invalid, "key sets are objects of the REST API, which a Kubernetes object cannot name")
-		n.missing = true
+		set, usable := n.scope.keySet(n.at, Ref{KindSecret, namespace, name})
+		name, n.missing = set, n.missing || !usable
 	case kind == model.KindUpstream:
 		service, port, _ := strings.Cut(name, ".")
 		upstream, f := n.scope.provider(n.at, Ref{KindService, namespace, service}, intstr.Parse(port), n.login, "", "")
