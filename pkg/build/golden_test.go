@@ -18,6 +18,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	basicauthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/basic_auth/v3"
 	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -66,6 +67,8 @@ type resources struct {
 	Providers []json.RawMessage `json:"providers,omitempty"`
 	// Keys are the API keys, if there are any.
 	Keys json.RawMessage `json:"keys,omitempty"`
+	// RateLimits are the filters of the proxy's own domain, if it has one.
+	RateLimits []json.RawMessage `json:"rate_limits,omitempty"`
 	// Certificates are the certificates that are looked up.
 	Certificates []certificate `json:"certificates,omitempty"`
 }
@@ -97,7 +100,7 @@ func readable(s *snapshot.Snapshot) resources {
 	for _, r := range s.Providers {
 		out.Providers = append(out.Providers, readableProto(r, &jwtv3.JwtAuthentication{}))
 	}
-	out.Keys = readableKeys(s)
+	out.Keys, out.RateLimits = readableKeys(s), readableRateLimits(s)
 	for _, c := range s.Certificates {
 		r, pattern := s.Certificate(c.Name)
 		Expect(pattern).To(Equal(c.Name))
@@ -122,6 +125,19 @@ func readableKeys(s *snapshot.Snapshot) json.RawMessage {
 		}
 	}
 	return nil
+}
+
+// readableRateLimits returns the filters of a proxy's own domain; nil if it has none.
+func readableRateLimits(s *snapshot.Snapshot) (list []json.RawMessage) {
+	for _, r := range s.Extensions {
+		var e corev3.TypedExtensionConfig
+		var filter ratelimitv3.RateLimit
+		message := readableProto(r, &e)
+		if e.GetTypedConfig().UnmarshalTo(&filter) == nil && filter.GetFilterEnabled() == nil {
+			list = append(list, message)
+		}
+	}
+	return list
 }
 
 func readableProto(r *snapshot.Resource, into proto.Message) json.RawMessage {

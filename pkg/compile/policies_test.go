@@ -41,6 +41,9 @@ var _ = Describe("The listener's part of a service", func() {
 		Expect(needs(nil, nil, &ir.Route{}, &ir.Route{RateLimits: []ir.RateLimit{{}}}, &ir.Route{DomainLimits: map[string][]ir.RateLimit{"b": nil, "a": nil}})).
 			To(Equal(ir.Needs{RateLimits: true, RateLimitDomains: []string{"a", "b"}}))
 	})
+	It("has no domain of filters that state their own limit, which every listener has", func() {
+		Expect(needs(nil, nil, &ir.Route{DomainLimits: map[string][]ir.RateLimit{"a": nil, "stated-by-filters": nil}}).RateLimitDomains).To(Equal([]string{"a"}))
+	})
 })
 
 var _ = Describe("Two filters in one place", func() {

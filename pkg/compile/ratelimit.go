@@ -25,10 +25,8 @@ func addRateLimitServices(l *ir.Listener, t *model.ProxyTree, s Settings, needs 
 	if domains.Default != nil {
 		l.RateLimit = rateLimitService(domains.Default)
 	}
+	l.DomainLimits = map[string]*ir.RateLimitService{}
 	for name, d := range domains.Named {
-		if l.DomainLimits == nil {
-			l.DomainLimits = map[string]*ir.RateLimitService{}
-		}
 		l.DomainLimits[name] = rateLimitService(d)
 	}
 }
@@ -40,9 +38,11 @@ func rateLimitService(d *limits.Domain) *ir.RateLimitService {
 	}
 }
 
-// rateLimitNeeds returns the domains in which a route counts.
+// rateLimitNeeds returns the domains in which a route counts. Every listener has that of filters that state
+// their own limit.
 func rateLimitNeeds(r *ir.Route) ir.Needs {
-	return ir.Needs{RateLimits: len(r.RateLimits) > 0, RateLimitDomains: slices.Sorted(maps.Keys(r.DomainLimits))}
+	named := slices.Sorted(maps.Keys(r.DomainLimits))
+	return ir.Needs{RateLimits: len(r.RateLimits) > 0, RateLimitDomains: slices.DeleteFunc(named, func(d string) bool { return d == model.StatedDomain })}
 }
 
 // addRateLimits adds the descriptors of a filter. Envoy counts only forwarded

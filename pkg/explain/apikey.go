@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	basicauthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/basic_auth/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
@@ -16,7 +15,6 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
 const (
@@ -120,19 +118,9 @@ func keyHeaderOf(filter string, vh *routev3.VirtualHost, r *routev3.Route) (stri
 
 // knowsUser reports whether the Envoy's list of keys contains a line.
 func (s State) knowsUser(filter, line string) (bool, error) {
-	at := slices.IndexFunc(s.Extensions, func(r *snapshot.Resource) bool { return r.Name == filter })
-	if at < 0 {
-		return false, nil
-	}
-	var packed corev3.TypedExtensionConfig
-	if err := s.Extensions[at].Body.UnmarshalTo(&packed); err != nil {
-		return false, fmt.Errorf("decoding filter %q: %w", filter, err)
-	}
 	var list basicauthv3.BasicAuth
-	if err := packed.GetTypedConfig().UnmarshalTo(&list); err != nil {
-		return false, fmt.Errorf("decoding filter %q: %w", filter, err)
-	}
-	return slices.Contains(strings.Split(list.GetUsers().GetInlineString(), "\n"), line), nil
+	has, err := s.discovered(filter, &list)
+	return has && slices.Contains(strings.Split(list.GetUsers().GetInlineString(), "\n"), line), err
 }
 
 // challengeBody returns the body of a challenge with a scheme.

@@ -11,8 +11,6 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 var _ = Describe("The client", func() {
@@ -20,12 +18,7 @@ var _ = Describe("The client", func() {
 	// address and the message about it.
 	limited := func(hops int, headers ...string) (client, told string) {
 		GinkgoHelper()
-		have := limiting(ir.RateLimit{{Kind: ir.RateLimitAddress}})
-		l, err := snapshot.NewListener(must(translate.Listener(ir.Listener{
-			Address: "0.0.0.0", Port: 8080, TrustedHops: hops, RateLimit: &ir.RateLimitService{Domain: "1/edge", Status: 429},
-		})))
-		Expect(err).NotTo(HaveOccurred())
-		have.Listeners = []*snapshot.Resource{l}
+		have := limitingBy(ir.Listener{TrustedHops: hops, RateLimit: &ir.RateLimitService{Domain: "1/edge", Status: 429}}, ir.RateLimit{{Kind: ir.RateLimitAddress}})
 		r, errs := explain.NewRequest("", "http://h/", headers)
 		Expect(errs).To(BeEmpty())
 		r.Client = netip.MustParseAddr("192.0.2.7")

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -171,6 +173,23 @@ func isOff(f *hcmv3.HttpFilter, vh *routev3.VirtualHost, r *routev3.Route) bool 
 		return packed.UnmarshalTo(&out) == nil && out.GetDisabled()
 	}
 	return f.GetDisabled()
+}
+
+// discovered reads the Envoy's configuration of a filter that is delivered on its own. It reports whether the Envoy
+// has one.
+func (s State) discovered(filter string, into proto.Message) (bool, error) {
+	r := findResource(s.Extensions, filter)
+	if r == nil {
+		return false, nil
+	}
+	var packed corev3.TypedExtensionConfig
+	if err := r.Body.UnmarshalTo(&packed); err != nil {
+		return false, fmt.Errorf("decoding filter %q: %w", filter, err)
+	}
+	if err := packed.GetTypedConfig().UnmarshalTo(into); err != nil {
+		return false, fmt.Errorf("decoding filter %q: %w", filter, err)
+	}
+	return true, nil
 }
 
 // listOf joins the names of filters for a sentence.

@@ -75,29 +75,37 @@ func (a *Answer) describeAbsentDomains(s subject, l *hcmv3.HttpConnectionManager
 			continue
 		}
 		f := Filter{Name: name}
-		limits, err := rateLimits(name, r)
-		if err != nil {
-			return err
-		}
 		domain := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, claimLimitFilter), rateLimitFilter), "/")
 		why := "no rates of domain " + domain + " apply to the proxy"
 		if !has(rateLimitFilter) {
-			why = "no rates apply to the proxy, or there is no rate-limit engine"
+			why = "there is no rate-limit engine"
 		}
-		for _, limit := range limits {
-			d, err := s.descriptor(limit.GetActions())
-			if err != nil {
-				return fmt.Errorf("explaining the rate limits of route %q: %w", r.GetName(), err)
-			}
-			d.Domain, d.Unknown = domain, true
-			if d.Sent {
-				d.Sent, d.Message = false, d.Message+" is not sent: "+why
-			}
-			f.Descriptors = append(f.Descriptors, d)
+		if err := f.limitNothing(s, r, domain, why); err != nil {
+			return err
 		}
-		f.Message = "limits nothing: " + why
 		a.Filters = append(a.Filters, f)
 	}
+	return nil
+}
+
+// limitNothing lists the descriptors of a route in a domain for which the engine is not asked.
+func (f *Filter) limitNothing(s subject, r *routev3.Route, domain, why string) error {
+	limits, err := rateLimits(f.Name, r)
+	if err != nil {
+		return err
+	}
+	for _, limit := range limits {
+		d, err := s.descriptor(limit.GetActions())
+		if err != nil {
+			return fmt.Errorf("explaining the rate limits of route %q: %w", r.GetName(), err)
+		}
+		d.Domain, d.Unknown = domain, true
+		if d.Sent {
+			d.Sent, d.Message = false, d.Message+" is not sent: "+why
+		}
+		f.Descriptors = append(f.Descriptors, d)
+	}
+	f.Message = "limits nothing: " + why
 	return nil
 }
 
@@ -112,22 +120,32 @@ func rateLimits(filter string, r *routev3.Route) ([]*routev3.RateLimit, error) {
 	return route.GetRateLimits(), nil
 }
 
+// rateLimit returns the configuration of a filter. That of the proxy's own domain is delivered on its own.
+func (s State) rateLimit(on *hcmv3.HttpFilter) (*ratelimitv3.RateLimit, error) {
+	out := &ratelimitv3.RateLimit{}
+	if has, err := s.discovered(on.GetName(), out); has || err != nil {
+		return out, err
+	}
+	packed := on.GetTypedConfig()
+	if discovery := on.GetConfigDiscovery(); discovery != nil {
+		packed = discovery.GetDefaultConfig()
+	}
+	if err := packed.UnmarshalTo(out); err != nil {
+		return nil, fmt.Errorf("decoding the rate-limit filter: %w", err)
+	}
+	return out, nil
+}
+
 // describeRateLimits lists the descriptors that the rate-limit engine receives.
 func (f *Filter) describeRateLimits(p passed) error {
-	var listener ratelimitv3.RateLimit
-	if err := p.on.GetTypedConfig().UnmarshalTo(&listener); err != nil {
-		return fmt.Errorf("decoding the rate-limit filter: %w", err)
+	listener, err := p.have.rateLimit(p.on)
+	if err != nil {
+		return err
 	}
 	limits, err := rateLimits(f.Name, p.route)
 	switch {
 	case err != nil:
 		return err
-	case len(limits) == 0:
-		f.Message = "limits nothing: the route has no rate limit"
-		if f.Name != rateLimitFilter && f.Name != claimLimitFilter {
-			f.Message = "limits nothing: the route has no rate limit in this domain"
-		}
-		return nil
 	case p.route.GetRoute() == nil:
 		f.Message = "limits nothing: the gateway answers by itself"
 		return nil
@@ -140,6 +158,9 @@ func (f *Filter) describeRateLimits(p passed) error {
 		return err
 	}
 	domain := listener.GetDomain()
+	if listener.GetFilterEnabled() != nil { // it is never on for a part of the requests
+		return f.limitNothing(request, p.route, "", "no rates apply to the proxy")
+	}
 	sent := 0
 	for _, limit := range limits {
 		d, err := request.descriptor(limit.GetActions())

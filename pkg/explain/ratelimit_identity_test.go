@@ -29,11 +29,11 @@ var _ = Describe("A rate limit by identity", func() {
 		r.Forward = &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}}
 		h.Name, h.Domain, h.Routes = "shop", "*", []*ir.Route{r}
 		have := state(must(snapshot.NewHost(must(translate.VirtualHost(h)), []*snapshot.Route{must(snapshot.NewRoute(must(translate.Route(r))))}, snapshot.ObjectRef{})))
-		have.Listeners = []*snapshot.Resource{must(snapshot.NewListener(must(translate.Listener(ir.Listener{
-			Address: "0.0.0.0", Port: 8080, RateLimit: &ir.RateLimitService{Domain: "1/edge", Headers: true, Status: 429},
-		}))))}
-		resources := must(translate.ListenerResources(ir.Listener{Keys: []ir.APIKey{{Client: "a/x", Hash: "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="}}}))
-		have.Extensions = []*snapshot.Resource{must(snapshot.NewExtension(resources.Extensions[0]))}
+		limited := limitingBy(ir.Listener{
+			RateLimit: &ir.RateLimitService{Domain: "1/edge", Headers: true, Status: 429},
+			Keys:      []ir.APIKey{{Client: "a/x", Hash: "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="}},
+		})
+		have.Listeners, have.Extensions = limited.Listeners, limited.Extensions
 		a := ask(have, "http://h/", headers...)
 		for _, f := range a.Filters {
 			if f.Name == "envoy.filters.http.ratelimit_claims" {
@@ -67,12 +67,12 @@ var _ = Describe("A rate limit by identity", func() {
 			"checks 0 of 1 descriptors in domain 1/edge; is not sent: the request has no API key that a filter requires"),
 	)
 
-	It("is also explained for a proxy without rates", func() {
+	It("is also explained without a rate-limit engine", func() {
 		r := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}}, DomainLimits: map[string][]ir.RateLimit{"api": {client}}}
 		a := ask(state(host("shop", []string{"*"}, must(translate.Route(r)))), "http://h/")
 		last := a.Filters[len(a.Filters)-1]
 		Expect(last).To(Equal(explain.Filter{
-			Name: "envoy.filters.http.ratelimit_claims/api", Message: "limits nothing: no rates apply to the proxy, or there is no rate-limit engine",
+			Name: "envoy.filters.http.ratelimit_claims/api", Message: "limits nothing: there is no rate-limit engine",
 			Descriptors: []explain.Descriptor{{Domain: "api", Unknown: true, Message: "is not sent: the request has no API key that a filter requires", Entries: []explain.Entry{}}},
 		}))
 	})

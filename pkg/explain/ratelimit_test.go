@@ -16,13 +16,19 @@ import (
 // limits.
 func limiting(limits ...ir.RateLimit) explain.State {
 	GinkgoHelper()
+	return limitingBy(ir.Listener{RateLimit: &ir.RateLimitService{Domain: "1/edge", Headers: true, Status: 429}}, limits...)
+}
+
+// limitingBy is the same with the limits of a listener.
+func limitingBy(l ir.Listener, limits ...ir.RateLimit) explain.State {
+	GinkgoHelper()
+	l.Address, l.Port, l.RateLimitEngine = "0.0.0.0", 8080, &ir.RateLimitEngine{Socket: "/run/engine.sock"}
 	r := must(translate.Route(&ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}}, RateLimits: limits}))
 	have := state(host("shop", []string{"*"}, r))
-	l, err := snapshot.NewListener(must(translate.Listener(ir.Listener{
-		Address: "0.0.0.0", Port: 8080, RateLimit: &ir.RateLimitService{Domain: "1/edge", Headers: true, Status: 429},
-	})))
-	Expect(err).NotTo(HaveOccurred())
-	have.Listeners = []*snapshot.Resource{l}
+	have.Listeners = []*snapshot.Resource{must(snapshot.NewListener(must(translate.Listener(l))))}
+	for _, e := range must(translate.ListenerResources(l)).Extensions {
+		have.Extensions = append(have.Extensions, must(snapshot.NewExtension(e)))
+	}
 	return have
 }
 
@@ -92,7 +98,10 @@ var _ = Describe("A rate limit", func() {
 	})
 
 	It("is explained for each domain, with what the proxy lacks", func() {
-		have := limiting(ir.RateLimit{address})
+		have := limitingBy(ir.Listener{
+			RateLimit:    &ir.RateLimitService{Domain: "1/edge", Status: 429},
+			DomainLimits: map[string]*ir.RateLimitService{"api": {Domain: "2/api", Status: 429}, "other": {Domain: "3/other", Status: 429}},
+		})
 		limits := []ir.RateLimit{{address}}
 		r := must(translate.Route(&ir.Route{
 			Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"},
@@ -100,12 +109,6 @@ var _ = Describe("A rate limit", func() {
 			DomainLimits: map[string][]ir.RateLimit{"api": limits, "gone": limits},
 		}))
 		have.Hosts = state(host("shop", []string{"*"}, r)).Hosts
-		l, err := snapshot.NewListener(must(translate.Listener(ir.Listener{
-			Address: "0.0.0.0", Port: 8080, RateLimit: &ir.RateLimitService{Domain: "1/edge", Status: 429},
-			DomainLimits: map[string]*ir.RateLimitService{"api": {Domain: "2/api", Status: 429}, "other": {Domain: "3/other", Status: 429}},
-		})))
-		Expect(err).NotTo(HaveOccurred())
-		have.Listeners = []*snapshot.Resource{l}
 		request, _ := explain.NewRequest("", "http://h/", nil)
 		a, err := explain.Explain(have, request)
 		Expect(err).NotTo(HaveOccurred())
@@ -114,15 +117,32 @@ var _ = Describe("A rate limit", func() {
 			said = append(said, f.Name+" "+f.Message)
 		}
 		Expect(said).To(Equal([]string{
-			"envoy.filters.http.ratelimit limits nothing: the route has no rate limit",
 			"envoy.filters.http.ratelimit/api checks 1 of 1 descriptors in domain 2/api",
-			"envoy.filters.http.ratelimit/other limits nothing: the route has no rate limit in this domain",
 			"envoy.filters.http.router forwards the request, or answers as the route says",
 			"envoy.filters.http.ratelimit/gone limits nothing: no rates of domain gone apply to the proxy",
 		}))
 	})
 
-	It("has no effect if the route has none", func() {
-		Expect(told(limiting(), "::1", "http://h/").Message).To(Equal("limits nothing: the route has no rate limit"))
+	It("limits nothing while no rates apply to the proxy", func() {
+		nothing := explain.Filter{
+			Name: "envoy.filters.http.ratelimit", Message: "limits nothing: no rates apply to the proxy",
+			Descriptors: []explain.Descriptor{{
+				Unknown: true, Message: "remote_address=::1 is not sent: no rates apply to the proxy", Entries: []explain.Entry{{Key: "remote_address", Value: "::1"}},
+			}},
+		}
+		have := limitingBy(ir.Listener{}, ir.RateLimit{address})
+		Expect(told(have, "::1", "http://h/")).To(Equal(nothing))
+
+		By("and before the Envoy has the filter's configuration")
+		have = limiting(ir.RateLimit{address})
+		have.Extensions = nil
+		Expect(told(have, "::1", "http://h/")).To(Equal(nothing))
+	})
+
+	It("is not passed if the route has none", func() {
+		request, _ := explain.NewRequest("", "http://h/", nil)
+		a, err := explain.Explain(limiting(), request)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Filters).To(HaveExactElements(HaveField("Name", "envoy.filters.http.router")))
 	})
 })

@@ -37,7 +37,7 @@ type Listener struct {
 	AccessLog bool `json:"accessLog,omitempty"`
 	// RateLimitEngine is the address of the rate-limit engine; nil means that there is none.
 	RateLimitEngine *RateLimitEngine `json:"rateLimitEngine,omitempty"`
-	// RateLimit sets how the rate-limit engine is asked; nil means that no request is limited.
+	// RateLimit sets how the rate-limit engine is asked in the proxy's own domain; nil means that the proxy has none.
 	RateLimit *RateLimitService `json:"rateLimit,omitempty"`
 	// DomainLimits are the named domains that routes use, by the name that the routes use.
 	DomainLimits map[string]*RateLimitService `json:"domainLimits,omitempty"`

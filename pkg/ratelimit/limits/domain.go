@@ -63,7 +63,8 @@ func sameShape(a, b []model.RateLimitRule) bool {
 type Proxy struct {
 	// Default is for filters that name no domain.
 	Default *Domain
-	// Named contains each domain that filters name and the proxy has.
+	// Named contains each domain that filters name and the proxy has, and always that of filters that state
+	// their own limit.
 	Named map[string]*Domain
 }
 
@@ -71,12 +72,9 @@ type Proxy struct {
 // by name, and the first by name for each of names. The domain that filters state
 // themselves applies to every proxy.
 func OfProxy(t *model.ProxyTree, names []string) Proxy {
-	p := Proxy{Named: map[string]*Domain{}}
-	if slices.Contains(names, model.StatedDomain) {
-		p.Named[model.StatedDomain] = StatedDomain(nil)
-	}
+	p := Proxy{Named: map[string]*Domain{model.StatedDomain: StatedDomain(nil)}}
 	for _, g := range t.GlobalConfigs {
-		if p.Default != nil && len(p.Named) == len(names) {
+		if p.Default != nil && len(p.Named) == len(names)+1 {
 			break
 		}
 		d := DomainOf(g)

@@ -49,13 +49,13 @@ var _ = Describe("The domains of a proxy", func() {
 	It("are the first by name, and the first by name of each domain that filters name", func() {
 		got := limits.OfProxy(tree, []string{"edge", "shop", "absent"})
 		Expect(got.Default.Wire()).To(Equal("1/edge"))
-		Expect(got.Named).To(HaveLen(2))
+		Expect(got.Named).To(HaveLen(3), "and that of filters that state their own limit")
 		Expect(got.Named["edge"].Wire()).To(Equal("1/edge"))
 		Expect(got.Named["shop"].Wire()).To(Equal("2/shop"))
 	})
 
-	It("include the one for filters that state their own limit, on every proxy", func() {
-		got := limits.OfProxy(&model.ProxyTree{}, []string{"stated-by-filters"})
+	It("include the one for filters that state their own limit, on every proxy, before a filter does", func() {
+		got := limits.OfProxy(&model.ProxyTree{}, nil)
 		Expect(got.Default).To(BeNil())
 		Expect(got.Named["stated-by-filters"].Wire()).To(Equal("0/stated-by-filters"))
 	})

@@ -77,7 +77,7 @@ func httpFilters() []httpFilter {
 		// MaintenanceFilter comes after the address check and before logins: a closed host needs no login.
 		{name: MaintenanceFilter, listener: maintenanceFilter, disabled: true, host: maintenanceOfHost, replies: maintenanceReplies},
 		// RateLimitFilter comes before everything that costs more than a lookup, so that a flood does not reach it.
-		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, replies: rateLimitedReplies, resources: rateLimitEngine},
+		{name: RateLimitFilter, listener: rateLimitFilters, disabled: true, route: rateLimitsOfRoute, replies: rateLimitedReplies, resources: rateLimitResources},
 		// CSRFFilter does not need to know who the client is.
 		{name: CSRFFilter, listener: csrfFilter, disabled: true, host: csrfOfHost, route: csrfOfRoute, replies: csrfReplies},
 		// The order of these matters. SpoofFilter and AuthzSpoofFilter first remove headers that only later filters
@@ -101,8 +101,7 @@ func httpFilters() []httpFilter {
 		{name: AccessFilter, listener: accessFilter, disabled: true, host: accessOfHost, route: accessOfRoute, replies: accessReplies},
 		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost, route: cleanOfRoute},
 		{name: PasswordFilter, listener: passwordFilter, disabled: true, host: passwordOfHost, route: passwordOfRoute},
-		// ClaimLimitFilter comes after all filters that identify the client. It is disabled by default, so that other
-		// requests skip it.
+		// ClaimLimitFilter comes after all filters that identify the client.
 		{name: ClaimLimitFilter, listener: claimLimitFilters, disabled: true, route: claimLimitsOfRoute},
 		// BufferFilter counts what DecompressFilter decompressed. Both come before the filters that hold a body for a
 		// server: after those, the body arrives in one piece, which Envoy does not count.

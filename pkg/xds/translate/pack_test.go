@@ -39,7 +39,8 @@ func example() (ir.Listener, *ir.Host) {
 	}
 	listener := ir.Listener{
 		Address: "0.0.0.0", Port: 8080, AccessLog: true, RateLimitEngine: &ir.RateLimitEngine{Socket: "/run/engine.sock"},
-		RateLimit: &ir.RateLimitService{Domain: "1/edge", Status: 429},
+		RateLimit:    &ir.RateLimitService{Domain: "1/edge", Status: 429},
+		DomainLimits: map[string]*ir.RateLimitService{"api": {Domain: "2/api", Status: 429}},
 	}
 	headers := &ir.Headers{Request: []ir.HeaderChange{{Action: ir.HeaderSet, Name: "x-team", Value: "shop"}}}
 	return listener, &ir.Host{Name: "shop", Domain: "shop.test", Headers: headers, Routes: []*ir.Route{{
@@ -84,14 +85,16 @@ var _ = Describe("A packed message", func() {
 		_, ofListener := translate.Listener(l)
 		_, ofRoute := translate.Route(h.Routes[0])
 		_, ofCluster := translate.Cluster(h.Routes[0].Forward.Clusters[0].Cluster)
-		errs := map[string]error{"listener": ofListener, "route": ofRoute, "cluster": ofCluster}
+		_, ofResources := translate.ListenerResources(l)
+		errs := map[string]error{"listener": ofListener, "resources": ofResources, "route": ofRoute, "cluster": ofCluster}
 		Expect(errs[what]).To(HaveOccurred())
 		delete(errs, what)
 		for other, err := range errs {
 			Expect(err).NotTo(HaveOccurred(), other)
 		}
 	},
-		Entry("the rate-limit filter", "listener", func(l *ir.Listener, _ *ir.Host) { l.RateLimit.Domain = "" }),
+		Entry("the rate-limit filter", "resources", func(l *ir.Listener, _ *ir.Host) { l.RateLimit.Domain = "" }),
+		Entry("the rate-limit filter of a domain", "listener", func(l *ir.Listener, _ *ir.Host) { l.DomainLimits["api"].Domain = "" }),
 		Entry("headers", "route", func(_ *ir.Listener, h *ir.Host) {
 			h.Routes[0].Headers = &ir.Headers{Request: []ir.HeaderChange{{Action: ir.HeaderSet}}}
 		}),

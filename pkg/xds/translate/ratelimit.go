@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,8 @@ const (
 	// pathExpression is the path without its query, in CEL. The :path header contains both, and a client
 	// could evade a limit by changing the query.
 	pathExpression = "request.url_path"
+	// noDomain is the domain of a filter that asks nobody. A domain of the engine has a slash.
+	noDomain = "none"
 	// RateLimitCluster is the name of the rate-limit engine's cluster. No upstream can have it.
 	RateLimitCluster = "gatehouse/ratelimit"
 	// rateLimitTimeout is how long Envoy waits for the engine. With 20 ms, a busy machine allowed
@@ -42,15 +45,27 @@ const (
 )
 
 // rateLimitFilters returns one filter for each domain, since a filter supports only one. The first
-// filter that stops a request keeps it from the next.
+// filter that stops a request keeps it from the next. The filter of the proxy's own domain is delivered
+// on its own (ECDS), so that no listener changes with it.
 func rateLimitFilters(l ir.Listener) (list []filterConfig) {
-	if l.RateLimit != nil {
-		list = append(list, filterConfig{name: RateLimitFilter, config: rateLimit(l.RateLimit)})
+	if l.RateLimitEngine == nil {
+		return nil
 	}
+	list = append(list, filterConfig{name: RateLimitFilter, config: ownRateLimit(nil), discovered: &ratelimitv3.RateLimit{}})
 	for _, domain := range slices.Sorted(maps.Keys(l.DomainLimits)) {
 		list = append(list, filterConfig{name: domainFilter(domain), config: rateLimit(l.DomainLimits[domain])})
 	}
 	return list
+}
+
+// ownRateLimit is the filter of the proxy's own domain. If the proxy has none, the filter asks nobody.
+func ownRateLimit(s *ir.RateLimitService) *ratelimitv3.RateLimit {
+	if s != nil {
+		return rateLimit(s)
+	}
+	out := rateLimit(&ir.RateLimitService{Domain: noDomain, Status: http.StatusTooManyRequests})
+	out.FilterEnabled = &corev3.RuntimeFractionalPercent{DefaultValue: &typev3.FractionalPercent{}}
+	return out
 }
 
 // ClaimLimitFilter is RateLimitFilter for limits by claims and API clients. It comes after all filters
@@ -61,7 +76,8 @@ const ClaimLimitFilter = "envoy.filters.http.ratelimit_claims"
 // requests that have been allowed so far.
 func claimLimitFilters(l ir.Listener) (list []filterConfig) {
 	for _, f := range rateLimitFilters(l) {
-		list = append(list, filterConfig{name: ClaimLimitFilter + strings.TrimPrefix(f.name, RateLimitFilter), config: f.config})
+		f.name = ClaimLimitFilter + strings.TrimPrefix(f.name, RateLimitFilter)
+		list = append(list, f)
 	}
 	return list
 }
@@ -97,33 +113,21 @@ func rateLimit(s *ir.RateLimitService) *ratelimitv3.RateLimit {
 	return out
 }
 
-// rateLimitHeaders reports whether any domain sends headers.
-func rateLimitHeaders(l ir.Listener) bool {
-	headers := l.RateLimit != nil && l.RateLimit.Headers
-	for _, s := range l.DomainLimits {
-		headers = headers || s.Headers
-	}
-	return headers
-}
-
 // rateLimitedReplies answer a request over its limit with a text and, where a header of
 // the filter that stopped it has the time, with Retry-After (RFC 9110 section 10.2.3).
 func rateLimitedReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
-	if l.RateLimit == nil && len(l.DomainLimits) == 0 {
+	if l.RateLimitEngine == nil {
 		return nil, nil
 	}
-	out := &hcmv3.ResponseMapper{
+	return []*hcmv3.ResponseMapper{{
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
 			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"RL"}},
 		}},
 		BodyFormatOverride: plainText("the limit for this route is reached"),
-	}
-	if rateLimitHeaders(l) {
-		out.HeadersToAdd = []*corev3.HeaderValueOption{{
+		HeadersToAdd: []*corev3.HeaderValueOption{{
 			Header: &corev3.HeaderValue{Key: "retry-after", Value: "%RESP(X-RATELIMIT-RESET)%"},
-		}}
-	}
-	return []*hcmv3.ResponseMapper{out}, nil
+		}},
+	}}, nil
 }
 
 // rateLimitsOfRoute returns the limits by their filter. Only routes have limits, so they override
@@ -222,14 +226,26 @@ func metadataAction(key, filter string, path ...string) *routev3.RateLimit_Actio
 	}}
 }
 
+// rateLimitResources returns the cluster of the engine, and the filters of the proxy's own domain.
+func rateLimitResources(l ir.Listener) (Resources, error) {
+	if l.RateLimitEngine == nil {
+		return Resources{}, nil
+	}
+	all, err := rateLimitEngine(l.RateLimitEngine)
+	if err != nil {
+		return Resources{}, err
+	}
+	packed, err := pack(ownRateLimit(l.RateLimit))
+	for _, name := range []string{RateLimitFilter, ClaimLimitFilter} {
+		all.Extensions = append(all.Extensions, &corev3.TypedExtensionConfig{Name: name, TypedConfig: packed})
+	}
+	return all, err
+}
+
 // rateLimitEngine is the cluster of the engine, or of several engines behind one name. Envoy uses all
 // addresses of the name.
-func rateLimitEngine(l ir.Listener) (Resources, error) {
-	e := l.RateLimitEngine
-	switch {
-	case e == nil:
-		return Resources{}, nil
-	case e.Address == "":
+func rateLimitEngine(e *ir.RateLimitEngine) (Resources, error) {
+	if e.Address == "" {
 		return rateLimitCluster(&corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: e.Socket}}}, false)
 	}
 	host, text, err := net.SplitHostPort(e.Address)
