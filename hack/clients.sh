@@ -44,4 +44,4 @@ need_command openssl "install OpenSSL (Debian: apt-get install openssl): specs o
 dir=$root/bin/tools/clients-$(cat "$requirements" "$typescript/package-lock.json" "$go/go.sum" | sha256sum | cut -c 1-12)
 install_once "$dir" install
 ln -sfn "tools/${dir##*/}" "$root/bin/clients"
-log "bin/clients has openapi-generator, openapi-typescript and oapi-codegen"
+log "bin/clients has openapi-generator, openapi-python-client, openapi-typescript and oapi-codegen"

@@ -42,6 +42,7 @@ func main() {
 	if n := len(list.JSON200.Data.CoreDbUpstream); n != 0 {
 		fail("%d upstreams are left", n)
 	}
+	kinds(ctx, api)
 	fmt.Println("done")
 }
 

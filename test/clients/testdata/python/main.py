@@ -3,6 +3,7 @@
 import sys
 
 import gatehouse_client as g
+import kinds
 from gatehouse_client.exceptions import ConflictException
 
 config = g.Configuration(host=sys.argv[1], access_token=sys.argv[2])
@@ -56,4 +57,5 @@ with g.ApiClient(config) as client:
     filters.delete_filter("limit")
     upstreams.delete_upstream("blue")
     assert upstreams.list_upstreams().data.core_db_upstream == []
+    kinds.run(client)
 print("done")

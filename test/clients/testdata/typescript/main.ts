@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api.d.ts";
+import { kinds } from "./kinds.ts";
 
 const [, , baseUrl, token] = process.argv;
 const api = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
@@ -54,4 +55,5 @@ assert.equal((await api.DELETE("/proxy/{proxy}", { params: { path: { proxy: "gw"
 assert.equal((await api.DELETE("/filter/{filter}", { params: { path: { filter: "limit" } } })).response.status, 200);
 assert.equal((await api.DELETE("/upstream/{upstream}", at)).response.status, 200);
 assert.equal((await api.GET("/upstream")).data?.data.core_db_upstream.length, 0);
+await kinds(api);
 console.log("done");
