@@ -7,9 +7,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// keySet makes the key set of a Secret, whose entries are the names of keys with their hashes, and returns its name. A
+// keySet makes the key set of a Secret of the object's namespace, whose entries are the names of keys with their hashes, and returns its name. A
 // Secret with anything else is unusable as a whole: a key that was left out would be one that was revoked.
 func (s *scope) keySet(path string, ref Ref) (name string, usable bool) {
+	if !isNamed(ref) {
+		s.problem(path, RefNotFound, "%q is not the name of a Secret", ref.Name)
+		return "", false
+	}
 	state := s.readSecret(path, ref)
 	if state == nil {
 		return "", false
@@ -28,27 +32,4 @@ func (s *scope) keySet(path string, ref Ref) (name string, usable bool) {
 		s.make(o, path)
 	}
 	return set.Name, true
-}
-
-// readSecret returns a Secret that the object names and may name; nil, with a problem, if it is not there.
-func (s *scope) readSecret(path string, ref Ref) *secretState {
-	if !isNamed(ref) {
-		s.problem(path, RefNotFound, "%q is not the name of a Secret", ref.Name)
-		return nil
-	}
-	if !s.permits(path, ref) {
-		return nil
-	}
-	s.use(ref)
-	switch state := s.world.secrets[ref]; {
-	case state == nil:
-		s.problem(path, RefNotFound, "%s has not been read yet", ref)
-	case state.unreadable != "":
-		s.problem(path, RefNotFound, "%s cannot be read: %s", ref, state.unreadable)
-	case state.object == nil:
-		s.notFound(path, ref)
-	default:
-		return state
-	}
-	return nil
 }

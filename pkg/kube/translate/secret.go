@@ -58,20 +58,12 @@ func (s *scope) secret(path string, ref Ref, p purpose) (name string, usable boo
 	if !s.permits(path, ref) {
 		return s.emptySecret(path, s.of.Namespace, hash(ref.Namespace, ref.Name), "not-permitted"), false
 	}
-	s.use(ref)
 	name = objectName(ref.Namespace, ref.Name)
 	if p == forAuthorities {
 		name = ownName(ref.Namespace, ref.Name, "ca")
 	}
 	form := secretForm{}
-	switch state := s.world.secrets[ref]; {
-	case state == nil:
-		s.problem(path, RefNotFound, "%s has not been read yet", ref)
-	case state.unreadable != "":
-		s.problem(path, RefNotFound, "%s cannot be read: %s", ref, state.unreadable)
-	case state.object == nil:
-		s.notFound(path, ref)
-	default:
+	if state := s.readSecret(path, ref); state != nil {
 		if form = state.form(name, p); form.fault != "" {
 			s.problem(path, Invalid, "%s %s", ref, form.fault)
 		}
@@ -81,6 +73,22 @@ func (s *scope) secret(path string, ref Ref, p purpose) (name string, usable boo
 	secret.Name = name
 	s.make(&secret, path)
 	return name, usable
+}
+
+// readSecret returns a Secret that the object may name; nil, with a problem, if its content is not known.
+func (s *scope) readSecret(path string, ref Ref) *secretState {
+	s.use(ref)
+	switch state := s.world.secrets[ref]; {
+	case state == nil:
+		s.problem(path, RefNotFound, "%s has not been read yet", ref)
+	case state.unreadable != "":
+		s.problem(path, RefNotFound, "%s cannot be read: %s", ref, state.unreadable)
+	case state.object == nil:
+		s.notFound(path, ref)
+	default:
+		return state
+	}
+	return nil
 }
 
 // emptySecret makes a secret that closes what needs it.
