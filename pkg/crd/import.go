@@ -1,7 +1,9 @@
 package crd
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -61,10 +63,37 @@ func Import(in *Objects, options ImportOptions) (doc *document.Document, warning
 	i.secrets()
 	i.hosts()
 	i.warnOfProxies()
-	if err := i.err("these objects cannot be read as a configuration:"); err != nil {
+	if err := i.err(unreadable); err != nil {
 		return nil, nil, err
 	}
-	return i.document(), i.warnings, nil
+	doc = i.document()
+	i.check(doc)
+	if err := i.err(unreadable); err != nil {
+		return nil, nil, err
+	}
+	return doc, i.warnings, nil
+}
+
+// unreadable is what an *Error of Import begins with.
+const unreadable = "these objects cannot be read as a configuration:"
+
+// check refuses what a reader of the document would refuse.
+func (i *importer) check(doc *document.Document) {
+	var text bytes.Buffer
+	if err := document.Encode(&text, doc, true); err != nil {
+		i.add("%s", err)
+		return
+	}
+	_, err := document.Parse(text.Bytes(), "")
+	switch e, is := errors.AsType[*model.Error](err); {
+	case is && len(e.Fields) > 0:
+		for _, wrong := range e.Fields {
+			_, field, _ := strings.Cut(wrong.Field, ": ") // after its line, which nobody sees
+			i.add("%s: %s", field, wrong.Message)
+		}
+	case err != nil:
+		i.add("%s", err)
+	}
 }
 
 func (i *importer) hasNamespaces() bool {

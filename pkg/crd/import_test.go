@@ -198,3 +198,19 @@ filters:
 func host(spec string) string {
 	return "{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: bad}, spec: " + spec + "}"
 }
+
+var _ = Describe("Import", func() {
+	It("refuses the settings of a Service that no document may have", func() {
+		objects, _, err := crd.Read(strings.NewReader(`
+apiVersion: v1
+kind: Service
+metadata: {name: provider, namespace: idp, annotations: {gateway.gatehouse.dev/upstream: '{"tls":{"caSecret":{"name":"ca"}}}'}}
+spec: {type: ExternalName, externalName: login.example.com, ports: [{port: 443}]}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: ca, namespace: idp}, data: {}}
+`))
+		Expect(err).NotTo(HaveOccurred())
+		_, _, err = crd.Import(objects, crd.ImportOptions{})
+		Expect(problemsOf(err)).To(ConsistOf(`upstreams["provider"].upstream_validation_cacertificate: needs TLS: Upstream_protocol tls or h2`))
+	})
+})

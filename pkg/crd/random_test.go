@@ -5,12 +5,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/document"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // maker makes random configurations.
@@ -18,12 +20,22 @@ type maker struct {
 	*rand.Rand
 	names map[model.Kind][]string
 	items map[model.Key]*document.Item
+	pair  testkit.Pair // of the secrets
 	// noSecrets makes no secrets, and nothing that needs one.
 	noSecrets bool
 }
 
+// randomPair is the certificate of all random secrets: a seed always makes the same configuration.
+var randomPair = sync.OnceValue(func() testkit.Pair {
+	authority, err := testkit.NewAuthority("random")
+	Expect(err).NotTo(HaveOccurred())
+	pair, err := authority.Issue(testkit.CertificateOptions{Names: []string{"a.example.com"}})
+	Expect(err).NotTo(HaveOccurred())
+	return pair
+})
+
 func newMaker(seed uint64) *maker {
-	return &maker{Rand: rand.New(rand.NewPCG(seed, 18)), names: map[model.Kind][]string{}, items: map[model.Key]*document.Item{}} //nolint:gosec // a seeded test
+	return &maker{Rand: rand.New(rand.NewPCG(seed, 18)), names: map[model.Kind][]string{}, items: map[model.Key]*document.Item{}, pair: randomPair()} //nolint:gosec // a seeded test
 }
 
 func (m *maker) coin() bool { return m.IntN(2) == 0 }
@@ -146,13 +158,13 @@ func (m *maker) secret() *model.Secret {
 	s := &model.Secret{Name: m.name(model.KindSecret), Tags: m.tags()}
 	switch m.IntN(6) {
 	case 0:
-		s.Type, s.Cert, s.PrivateKey = model.SecretTLS, "a certificate\n", "its key\n"
+		s.Type, s.Cert, s.PrivateKey = model.SecretTLS, m.pair.Cert, m.pair.Key
 	case 1:
-		s.Type, s.Cert, s.PrivateKey, s.SNI = model.SecretTLS, "a certificate\n", "its key\n", "a.Example.com"
+		s.Type, s.Cert, s.PrivateKey, s.SNI = model.SecretTLS, m.pair.Cert, m.pair.Key, "a.Example.com"
 	case 2:
-		s.Type, s.Cert = model.SecretTLS, "authorities\n"
+		s.Type, s.Cert = model.SecretTLS, m.pair.Cert
 	case 3:
-		s.Type, s.Value = model.SecretGeneric, pick(m, []string{"text", "with a line feed\n", "\x00\x01 \u00e4", " "})
+		s.Type, s.Value = model.SecretGeneric, pick(m, []string{"text", "with a line feed\n", "\x01 \u00e4", " "})
 	case 4:
 		s.Type = pick(m, []string{model.SecretTLS, model.SecretGeneric})
 	}
