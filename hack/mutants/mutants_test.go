@@ -209,3 +209,9 @@ var _ = Describe("the mutants", func() {
 		Entry("no diff", "a.go: b\nspecs: p\nx\n", `"x" must begin with`),
 	)
 })
+
+var _ = It("can read the tables of this repository", func() {
+	list, err := readTables(".")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(len(list)).To(BeNumerically(">", 1000))
+})
