@@ -81,9 +81,9 @@ type serverStatus struct {
 }
 
 type envoyStatus struct {
-	Address, Version, State, Identity, Replica string
-	Applied                                    int64 `json:"applied_revision"`
-	Waiting                                    []struct {
+	Address, Version, State, Identity, Instance, Replica string
+	Applied                                              int64 `json:"applied_revision"`
+	Waiting                                              []struct {
 		Object, Until string
 		For           []struct{ Objects []string }
 	}
@@ -107,7 +107,7 @@ func (r *remote) showStatus(s serverStatus) error {
 	if s.LimitsBy != "" {
 		p.line("rate limits: %s", client.Printable(s.LimitsBy))
 	}
-	envoys := [][]string{{"PROXY", "ENVOY", "VERSION", "APPLIED", "BEHIND", "STATE", "IDENTITY"}}
+	envoys := [][]string{{"PROXY", "ENVOY", "VERSION", "APPLIED", "BEHIND", "STATE", "IDENTITY", "INSTANCE"}}
 	refused, waiting := [][]string{{"REFUSED", "BY", "IN ENVOY'S WORDS"}}, [][]string{{"WAITING", "ENVOY", "FOR", "UNTIL"}}
 	for _, proxy := range s.Proxies {
 		if len(proxy.Envoys) == 0 {
@@ -118,7 +118,7 @@ func (r *remote) showStatus(s serverStatus) error {
 				e.Address += " at " + e.Replica
 			}
 			behind := strconv.FormatInt(max(0, s.Built-e.Applied), 10)
-			envoys = append(envoys, []string{proxy.Proxy, e.Address, e.Version, strconv.FormatInt(e.Applied, 10), behind, e.State, e.Identity})
+			envoys = append(envoys, []string{proxy.Proxy, e.Address, e.Version, strconv.FormatInt(e.Applied, 10), behind, e.State, e.Identity, e.Instance})
 			for _, x := range e.Refused {
 				refused = append(refused, []string{strings.Join(x.Objects, " "), e.Address, x.Message})
 			}

@@ -43,16 +43,16 @@ NOT LIVE AS WRITTEN       WHY
 		Expect(good("status")).To(MatchJSON(all))
 	})
 
-	It("shows the proven identity of each Envoy", func() {
+	It("shows the proven identity of each Envoy, and the name that it says", func() {
 		serving("GET /status", reply{200, `{"data":{"core_db_status":[{"replica":"one:1323","revision":1,"built_revision":1,"conditions":[],"proxies":[{"proxy":"gw","envoys":[` +
 			`{"address":"10.1.0.1:4000","version":"1.39.3","connected_ts":"T","identity":"token laptop","applied_revision":1,"state":"current"},` +
-			`{"address":"10.1.0.2:4000","version":"1.39.3","connected_ts":"T","applied_revision":1,"state":"current"}]}],` +
+			`{"address":"10.1.0.2:4000","version":"1.39.3","connected_ts":"T","instance":"host-7","applied_revision":1,"state":"current"}]}],` +
 			`"waiting_nodes":[{"node":"edge","address":"10.1.0.3:4000","version":"1.39.3","connected_ts":"T","identity":"token edge","create":"POST /proxy"}]}]}}`, nil})
 		Expect(good("status", "-o", "table")).To(Equal(`one:1323: revision 1 is stored, Envoys get revision 1
 
-PROXY  ENVOY          VERSION  APPLIED  BEHIND  STATE                                            IDENTITY
+PROXY  ENVOY          VERSION  APPLIED  BEHIND  STATE                                            IDENTITY      INSTANCE
 gw     10.1.0.1:4000  1.39.3   1        0       current                                          token laptop
-gw     10.1.0.2:4000  1.39.3   1        0       current
+gw     10.1.0.2:4000  1.39.3   1        0       current                                                        host-7
 edge   10.1.0.3:4000  1.39.3                    there is no such proxy; to make it: POST /proxy  token edge
 `))
 	})

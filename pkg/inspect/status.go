@@ -39,6 +39,7 @@ type (
 		Version   string          `json:"version"`
 		Connected model.Time      `json:"connected_ts"`
 		Identity  string          `json:"identity,omitempty"`
+		Instance  string          `json:"instance,omitempty"`
 		Applied   int64           `json:"applied_revision"`
 		State     string          `json:"state"`
 		Waiting   []waitStatus    `json:"waiting"`
@@ -268,7 +269,7 @@ func envoyView(e seenEnvoy, built int64) envoyStatus {
 		built = e.built
 	}
 	v := envoyStatus{
-		Replica: e.replica, Address: e.Address, Version: e.Version, Connected: model.At(e.Connected), Identity: e.Identity,
+		Replica: e.replica, Address: e.Address, Version: e.Version, Connected: model.At(e.Connected), Identity: e.Identity, Instance: e.Instance,
 		Applied: e.Applied, State: e.state(), Waiting: []waitStatus{}, Refused: []refusedStatus{}, Types: []typeStatus{},
 	}
 	if e.current && len(e.Refused) == 0 {

@@ -140,7 +140,7 @@ var _ = Describe("GET /status", func() {
 	It("shows proxies, their Envoys and what each has applied, refused and waits for", func() {
 		a, registry, built := watched(append(shop(), "/proxy", "Name=alone&Http_port=81")...)
 		built.wanted["gw"] = 8
-		registry.Connect(status.Envoy{ID: 1, Proxy: "gw", Address: "10.1.0.1:4000", Version: "1.39.3", Connected: at("08:00:00"), Identity: "token laptop"})
+		registry.Connect(status.Envoy{ID: 1, Proxy: "gw", Address: "10.1.0.1:4000", Version: "1.39.3", Connected: at("08:00:00"), Identity: "token laptop", Instance: "host-7"})
 		registry.RecordSent(1, clusterURL, status.Answer{Revision: 8, At: at("08:00:01"), Resources: []status.Resource{{Name: "blue+green", Version: "v1"}}})
 		registry.RecordAck(1, clusterURL, status.Answer{Revision: 8, At: at("08:00:02"), Resources: []status.Resource{{Name: "blue+green", Version: "v1"}}})
 		registry.SetProgress(1, status.Progress{Applied: 8})
@@ -166,7 +166,7 @@ var _ = Describe("GET /status", func() {
 		registry.Connect(status.Envoy{ID: 4, Proxy: "a b", Address: "10.1.0.4:4000", Connected: at("08:02:00")})
 		registry.SetConditions("service shop", []model.Condition{{Key: model.RouteKey("shop", "root"), Code: model.NoUpstream, Message: "none"}})
 
-		envoys := `[{"address":"10.1.0.1:4000","version":"1.39.3","connected_ts":"2026-11-21T08:00:00.000000+00:00","identity":"token laptop","applied_revision":9,"state":"current",
+		envoys := `[{"address":"10.1.0.1:4000","version":"1.39.3","connected_ts":"2026-11-21T08:00:00.000000+00:00","identity":"token laptop","instance":"host-7","applied_revision":9,"state":"current",
 			"waiting":[],"refused":[],"types":[{"type":"cluster",
 				"sent":{"revision":8,"at":"2026-11-21T08:00:01.000000+00:00","resources":1},
 				"acknowledged":{"revision":8,"at":"2026-11-21T08:00:02.000000+00:00","resources":1}}]},
