@@ -5,10 +5,14 @@
 // With --same-certificate it asks nobody: it fails if the engine's certificate was
 // replaced after process 1 began, because the engine reads it only then. That is for a
 // liveness probe, which starts the engine again.
+//
+// With --wait-for-redis it returns when Redis accepts a connection, however long that
+// takes: the engine ends at once if it starts first. That is for an init container.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -23,8 +27,14 @@ const limit = 2 * time.Second
 
 func main() {
 	check := func() error { return ask(os.Getenv("HOST"), os.Getenv("PORT")) }
-	if len(os.Args) > 1 && os.Args[1] == "--same-certificate" {
+	switch strings.Join(os.Args[1:], " ") {
+	case "":
+	case "--same-certificate":
 		check = func() error { return sameCertificate(os.Getenv("CONFIG_GRPC_XDS_CLIENT_TLS_CERT")) }
+	case "--wait-for-redis":
+		check = func() error { return wait(os.Getenv("REDIS_URL")) }
+	default:
+		check = func() error { return errors.New("usage: ratelimit-health [--same-certificate | --wait-for-redis]") }
 	}
 	if err := check(); err != nil {
 		fmt.Fprintln(os.Stderr, "ratelimit-health:", err)
@@ -59,6 +69,27 @@ func ask(host, port string) error {
 		return fmt.Errorf("%s answers %s: the engine has no limits yet, or no Redis", url, answer.Status)
 	}
 	return nil
+}
+
+// pause is how long to wait before Redis is tried again.
+const pause = time.Second
+
+// wait returns when a connection to address is accepted. It says once what it waits for.
+func wait(address string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("REDIS_URL: %w: it must be HOST:PORT", err)
+	}
+	dialer := net.Dialer{Timeout: limit}
+	for tried := false; ; tried = true {
+		conn, err := dialer.DialContext(context.Background(), "tcp", address)
+		if err == nil {
+			return conn.Close()
+		}
+		if !tried {
+			fmt.Fprintln(os.Stderr, "ratelimit-health: waiting for Redis:", err)
+		}
+		time.Sleep(pause)
+	}
 }
 
 // slack is how exact the times of processes are, and a bit more.

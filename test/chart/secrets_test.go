@@ -1,8 +1,10 @@
 package chart_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +34,31 @@ var _ = Describe("The probe of the rate-limit engine", func() {
 		Expect(out).To(ContainSubstring("after the engine began"))
 		Expect(os.Chtimes(file, time.Time{}, time.Unix(0, 0))).To(Succeed())
 		Expect(probe()).To(BeEmpty())
+	})
+})
+
+var _ = Describe("The init container of the rate-limit engine", func() {
+	It("waits until Redis accepts connections, and says for what", func() {
+		Expect(render("kubernetes: {allNamespaces: true}").get("Deployment/gatehouse-ratelimit").at("spec.template.spec.initContainers.0")).To(And(
+			HaveKeyWithValue("command", []any{"/usr/local/bin/ratelimit-health", "--wait-for-redis"}),
+			HaveKeyWithValue("env", []any{map[string]any{"name": "REDIS_URL", "value": "gatehouse-redis.gw.svc:6379"}}),
+			HaveKeyWithValue("securityContext", HaveKeyWithValue("readOnlyRootFilesystem", true)),
+		))
+		port, err := testkit.FreePort()
+		Expect(err).NotTo(HaveOccurred())
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		path, err := testkit.Binary("ratelimit-health")
+		Expect(err).NotTo(HaveOccurred())
+		cmd := exec.CommandContext(limit(), path, "--wait-for-redis")
+		cmd.Env = []string{"REDIS_URL=" + address}
+		stderr, err := cmd.StderrPipe()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cmd.Start()).To(Succeed())
+		Expect(bufio.NewReader(stderr).ReadString('\n')).To(HavePrefix("ratelimit-health: waiting for Redis: dial tcp " + address + ": "))
+		listener, err := (&net.ListenConfig{}).Listen(limit(), "tcp", address)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(listener.Close)
+		Expect(cmd.Wait()).To(Succeed())
 	})
 })
 

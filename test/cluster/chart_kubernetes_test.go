@@ -27,6 +27,8 @@ var _ = Describe("The chart in mode kubernetes", Ordered, func() {
 
 	It("gets from nothing to a request at the NodePort and at the node's port", func(ctx SpecContext) {
 		r.upgrade()
+		Expect(kubectl("get", "pods", "--namespace", r.namespace, "--selector", "app.kubernetes.io/component=ratelimit",
+			"--output", "jsonpath={range .items[*]}{.status.containerStatuses[0].restartCount}{end}")).To(MatchRegexp("^0+$"), "Redis came first")
 		for _, proxy := range []string{"gatehouse", "edge"} {
 			apply(r.namespace, fmt.Sprintf(`
 apiVersion: gateway.gatehouse.dev/v1

@@ -139,7 +139,7 @@ func (w *world) read(path, key string, into any) {
 // listeners returns the counters of Envoy that increase with any change of a listener.
 func (w *world) listeners() []string {
 	GinkgoHelper()
-	a, err := w.admin.Get(limit(), "/stats?filter=^listener_manager[.]listener_(added|modified|removed|in_place_updated|create)")
+	a, err := w.admin.Get(limit(), "/stats?filter=^listener_manager[.]listener_(added|modified|removed|in_place_updated|create_failure)")
 	Expect(err).NotTo(HaveOccurred())
 	return regexp.MustCompile(`(?m)^listener_manager.*$`).FindAllString(a.Body, -1)
 }

@@ -119,7 +119,7 @@ app.kubernetes.io/part-of: gatehouse
 {{- if and .Values.ratelimit.enabled .Values.redis.enabled }}true{{ end }}
 {{- end }}
 
-{{/* The fields of every pod. (dict "root" $ "part" ... "v" values "user" 10001); user 0 is the one that the platform chooses. */}}
+{{/* The fields of every pod. (dict "root" $ "part" ... "v" values "user" 10001 "first" init containers); user 0 is the one that the platform chooses. */}}
 {{- define "gatehouse.pod" -}}
 {{- with .root.Values.images.pullSecrets }}
 imagePullSecrets:
@@ -148,10 +148,29 @@ tolerations:
 {{- with .v.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- with .v.initContainers }}
+{{- $first := .first }}
+{{- if or $first .v.initContainers }}
 initContainers:
+  {{- with $first }}
+  {{- . | nindent 2 }}
+  {{- end }}
+  {{- with .v.initContainers }}
   {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* The container that waits for Redis: the engine ends at once if it starts first. (dict "root" $ "v" values "address" "HOST:PORT") */}}
+{{- define "gatehouse.redisWait" -}}
+- name: redis
+  image: {{ include "gatehouse.image" (dict "root" .root "image" .root.Values.images.ratelimit) }}
+  imagePullPolicy: {{ .root.Values.images.pullPolicy }}
+  {{- include "gatehouse.container" . | nindent 2 }}
+  command: [/usr/local/bin/ratelimit-health, --wait-for-redis]
+  env:
+    - {name: REDIS_URL, value: {{ .address | quote }}}
+  resources:
+    {{- toYaml .v.resources | nindent 4 }}
 {{- end }}
 
 {{/* The IP families of a Service. */}}
