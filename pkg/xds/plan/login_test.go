@@ -139,8 +139,10 @@ var _ = Describe("a login", func() {
 		on()
 		s.Want(guarded(3, openHost("shop", 1)))
 		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open"}))
-		now = now.Add(time.Minute)
-		Expect(next()).To(BeEmpty(), "a host that the Envoy has names the provider")
+		for range 3 {
+			now = now.Add(time.Minute)
+			Expect(next()).To(BeEmpty(), "a host that the Envoy has names the provider")
+		}
 		ack()
 		Expect(next()).To(BeEmpty(), "the grace begins")
 		_, applied := s.Applied()
@@ -159,6 +161,83 @@ var _ = Describe("a login", func() {
 		ack()
 		ask("a")
 		Expect(next()).To(BeEmpty(), "there is nothing to answer, and it is not removed")
+	})
+
+	It("leaves its provider for one grace period, whatever changes meanwhile", func() {
+		on()
+		s.Want(guarded(3, openHost("shop", 1)))
+		next()
+		ack()
+		Expect(next()).To(BeEmpty(), "the grace begins")
+		_, wake := s.Next(now)
+		Expect(wake).To(Equal(now.Add(2 * time.Second)))
+		now = now.Add(time.Second)
+		s.Want(guarded(4, openHost("shop", 1)))
+		Expect(next()).To(BeEmpty())
+		now = now.Add(time.Second)
+		Expect(next()).To(Equal([]string{"extension"}))
+	})
+
+	It("leaves its provider behind while routes that name it are on their way", func() {
+		live()
+		s.Want(guarded(2, openHost("shop", 1), loginHost("till", login{name: "a"}, false)))
+		next()
+		ack()
+		ask("a")
+		next()
+		ack()
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open till:a/0"}))
+		s.Want(guarded(3, openHost("shop", 1)))
+		for range 3 {
+			now = now.Add(time.Minute)
+			Expect(next()).To(BeEmpty())
+		}
+		ack()
+		Expect(next()).To(BeEmpty(), "a slow Envoy rests")
+		rest()
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open"}))
+	})
+
+	It("leaves its provider behind while it is unknown which routes the Envoy has", func() {
+		start()
+		s.Subscribe(snapshot.ClusterType, nil, nil)
+		s.Subscribe(snapshot.ListenerType, nil, map[string]string{"http": "other"})
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, map[string]string{"rc": "other"})
+		s.Subscribe(snapshot.ExtensionType, []string{"jwt"}, map[string]string{"jwt": "other"})
+		s.Want(guarded(1, openHost("shop", 1), loginHost("till", login{name: "a"}, false)))
+		Expect(next()).To(ContainElement("extension a/0=0/0"))
+		ack()
+		s.Want(guarded(2, openHost("shop", 1)))
+		Expect(next()).To(Equal([]string{"routes shop:open"}))
+		for range 3 {
+			now = now.Add(time.Minute)
+			Expect(next()).To(BeEmpty())
+		}
+		ack()
+		Expect(next()).To(BeEmpty(), "the grace begins")
+		now = now.Add(2 * time.Second)
+		Expect(next()).To(Equal([]string{"extension"}))
+	})
+
+	It("that was activated before its provider was answered leaves it behind all the same", func() {
+		live()
+		s.Want(guarded(2, openHost("shop", 1), loginHost("till", login{name: "a"}, false)))
+		Expect(next()).To(Equal([]string{"extension a/0=0/0", "routes login/keeper:a shop:open"}))
+		extension := last[0]
+		last = last[1:]
+		ack()
+		next()
+		now = now.Add(20 * time.Second)
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open till:a/0"}))
+		ack()
+		s.Want(guarded(3, openHost("shop", 1)))
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open"}))
+		s.Ack(extension)
+		Expect(next()).To(BeEmpty(), "a host that the Envoy has names the provider")
+		ack()
+		Expect(next()).To(BeEmpty(), "the grace begins")
+		now = now.Add(2 * time.Second)
+		Expect(next()).To(Equal([]string{"extension"}))
 	})
 
 	It("that is removed and comes back while its secrets are under way is not active before they are", func() {
@@ -262,13 +341,9 @@ var _ = Describe("a login", func() {
 		Expect(s.Subscribe(snapshot.SecretType, names[74:], nil)).To(BeFalse())
 	})
 
-	It("with a provider that the Envoy refuses does not block another one", func() {
-		live()
-		var hosts []*snapshot.Parts
-		for i := range 6 {
-			hosts = append(hosts, loginHost(fmt.Sprint("h", i), login{name: fmt.Sprint("f", i)}, i == 4))
-		}
-		s.Want(guarded(2, hosts...))
+	// refuseBad answers messages until there are no more, and refuses those with a bad provider.
+	refuseBad := func() {
+		GinkgoHelper()
 		for range 20 {
 			messages, _ := s.Next(now)
 			for _, m := range messages {
@@ -279,9 +354,55 @@ var _ = Describe("a login", func() {
 				}
 			}
 			if len(messages) == 0 {
-				break
+				return
 			}
 		}
+		Fail("the messages do not end")
+	}
+
+	It("with a provider that the Envoy refuses is found among those that it gets first", func() {
+		s.Want(guarded(1, openHost("shop", 1), loginHost("desk", login{name: "b"}, false), loginHost("till", login{name: "a"}, true)))
+		refuseBad()
+		Expect(s.Refused()).To(HaveExactElements(And(HaveField("Type", snapshot.ExtensionType), HaveField("Resource", "filter/a/0"))))
+	})
+
+	It("with a provider that is removed before the Envoy refuses it leaves nothing behind", func() {
+		live()
+		s.Want(guarded(2, openHost("shop", 1), loginHost("till", login{name: "a"}, true)))
+		Expect(next()).To(ContainElement(HavePrefix("extension ")))
+		extension := last[0]
+		last = last[1:]
+		ack()
+		Expect(next()).To(BeEmpty())
+		s.Want(guarded(3, openHost("shop", 1)))
+		s.Nack(extension, "no key", now)
+		Expect(next()).NotTo(ContainElement(HavePrefix("extension")))
+		ack()
+		_, applied := s.Applied()
+		Expect(applied).To(BeTrue())
+		s.Want(guarded(4, openHost("shop", 1), loginHost("desk", login{name: "b"}, false)))
+		Expect(next()).To(ContainElement("extension b/0=0/0"))
+	})
+
+	It("waits for its provider again if the Envoy has dropped the filter meanwhile", func() {
+		on()
+		s.Unsubscribe(snapshot.ExtensionType, []string{"jwt"})
+		Expect(next()).To(BeEmpty())
+		s.Subscribe(snapshot.ExtensionType, []string{"jwt"}, nil)
+		s.Want(guarded(3, openHost("shop", 1), loginHost("desk", login{name: "a"}, false), loginHost("till", login{name: "a"}, false)))
+		Expect(next()).To(Equal([]string{"extension a/0=0/0"}))
+		ack()
+		Expect(next()).To(Equal([]string{"routes desk:a/0 login/keeper:a shop:open till:a/0"}))
+	})
+
+	It("with a provider that the Envoy refuses does not block another one", func() {
+		live()
+		var hosts []*snapshot.Parts
+		for i := range 6 {
+			hosts = append(hosts, loginHost(fmt.Sprint("h", i), login{name: fmt.Sprint("f", i)}, i == 4))
+		}
+		s.Want(guarded(2, hosts...))
+		refuseBad()
 		for i := range 6 {
 			ask(fmt.Sprint("f", i))
 		}

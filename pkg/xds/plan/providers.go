@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,7 +43,7 @@ func newProviders() providers {
 // the hosts that the Envoy still has.
 func (p *providers) want(list []*snapshot.Resource) {
 	had := p.acked
-	if !p.known {
+	if p.flying { // a host may name a provider whose wait exceeded its bound
 		had = p.chosen
 	}
 	for _, old := range had {
@@ -127,8 +128,7 @@ func (p *providers) expire(s *Stream, now time.Time, next *due) {
 	}
 	for name, r := range p.retired {
 		switch {
-		case named[name]:
-			r.since = time.Time{}
+		case named[name]: // no time has been noted yet
 		case r.since.IsZero():
 			r.since = now
 			fallthrough
@@ -203,6 +203,7 @@ func (p *providers) nack(want []*snapshot.Resource, version, text string, revisi
 	if version != p.version || !p.known {
 		return "", false
 	}
+	maps.DeleteFunc(p.retired, func(name string, _ retiredProvider) bool { return resourceIn(p.acked, name) == nil })
 	var changed []*snapshot.Resource
 	for _, r := range p.chosen {
 		if old := resourceIn(p.acked, r.Name); old == nil || old.Version != r.Version {
