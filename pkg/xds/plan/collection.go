@@ -255,8 +255,7 @@ func (c *collection) pastGrace(now time.Time, grace time.Duration, next *due, na
 	var removed []string
 	for name, since := range c.gone {
 		switch {
-		case named[name]:
-			c.gone[name] = time.Time{}
+		case named[name]: // no time has been noted yet
 		case since.IsZero():
 			c.gone[name] = now
 			next.add(now.Add(grace))

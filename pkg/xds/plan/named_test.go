@@ -124,7 +124,11 @@ var _ = Describe("a resource that an Envoy requests by name", func() {
 		Expect(next()).To(BeEmpty())
 		ackAll()
 		Expect(next()).To(BeEmpty(), "the grace begins")
-		now = now.Add(2 * time.Second)
+		now = now.Add(2*time.Second - 1)
+		_, wake := s.Next(now)
+		Expect(wake).To(Equal(now.Add(1)))
+		Expect(next()).To(BeEmpty())
+		now = now.Add(1)
 		Expect(next()).To(Equal([]string{"Secret -pair/x"}))
 	})
 

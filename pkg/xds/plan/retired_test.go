@@ -1,10 +1,12 @@
 package plan_test
 
 import (
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -114,5 +116,46 @@ var _ = Describe("A set of API keys that no filter names any more", func() {
 		s.Want(want)
 		lists, _ = pass("")
 		Expect(lists).To(BeEmpty())
+		By("unless it has no routes")
+		start(nil, nil)
+		s.Want(want)
+		lists, _ = pass("")
+		Expect(lists).To(Equal([]keySets{{}}))
+	})
+
+	It("stays in its own list only", func() {
+		// both adds the list of another filter, whose hosts have named the set too.
+		both := func(w *snapshot.Snapshot) *snapshot.Snapshot {
+			join := func(parts []string) (*snapshot.Resource, error) {
+				return &snapshot.Resource{Name: "other", Version: strings.Join(parts, ","), Body: &anypb.Any{TypeUrl: snapshot.ExtensionType}}, nil
+			}
+			other, err := join(nil)
+			Expect(err).NotTo(HaveOccurred())
+			w.Extensions = append(w.Extensions, other)
+			w.Lists = append(w.Lists, snapshot.NewList("other", nil, []string{"a"}, join))
+			return w
+		}
+		extensions := func() (names []string) {
+			messages, _ := s.Next(now)
+			for _, m := range messages {
+				for _, r := range m.Resources {
+					if m.Type == snapshot.ExtensionType {
+						names = append(names, r.Name)
+					}
+				}
+				s.Ack(m.Nonce)
+			}
+			return names
+		}
+		start(nil, nil)
+		s.Subscribe(snapshot.ExtensionType, []string{"other"}, nil)
+		s.Want(both(keyedWorld(1, keySets{"a": 1}, nil, keyedHost("shop", "a", fast))))
+		Expect(extensions()).To(Equal([]string{"keys", "other"}))
+		s.Want(both(keyedWorld(2, keySets{"a": 1}, []string{"a"}, keyedHost("shop", "", fast))))
+		Expect(extensions()).To(BeEmpty())
+		now = now.Add(time.Second)
+		Expect(extensions()).To(BeEmpty(), "the grace begins")
+		now = now.Add(2 * time.Second)
+		Expect(extensions()).To(Equal([]string{"keys"}))
 	})
 })

@@ -442,9 +442,6 @@ func (s *Stream) removable(n *named, now time.Time, next *due) []string {
 		return nil
 	}
 	if _, applied := s.Applied(); !applied {
-		for name := range n.gone {
-			n.gone[name] = time.Time{}
-		}
 		return nil
 	}
 	return n.pastGrace(now, s.opts.Grace, next, nil)

@@ -129,11 +129,27 @@ var _ = Describe("a stream", func() {
 		now = now.Add(time.Hour)
 		Expect(next()).To(BeEmpty(), "the old cluster is named by what the Envoy has")
 		ackAll()
-		Expect(next()).To(BeEmpty(), "the grace begins")
+		messages, wake := s.Next(now)
+		Expect(messages).To(BeEmpty(), "the grace begins")
+		Expect(wake).To(Equal(now.Add(2 * time.Second)))
 		now = now.Add(1999 * time.Millisecond)
+		_, wake = s.Next(now)
+		Expect(wake).To(Equal(now.Add(time.Millisecond)))
 		Expect(next()).To(BeEmpty())
 		now = now.Add(time.Millisecond)
 		Expect(next()).To(Equal([]string{"clusters -a"}))
+	})
+
+	It("removes several clusters in the order of their names", func() {
+		subscribe()
+		var many []*snapshot.Resource
+		for _, name := range []string{"c", "h", "a", "g", "b", "f", "d", "e"} {
+			many = append(many, cluster(name, 1, false))
+		}
+		live(world(1, host("shop", many...)))
+		live(world(2, host("shop", cluster("new", 1, false))))
+		now = now.Add(2 * time.Second)
+		Expect(next()).To(Equal([]string{"clusters -a -b -c -d -e -f -g -h"}))
 	})
 
 	It("keeps a cluster that comes back within the grace period", func() {
@@ -497,6 +513,40 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(BeEmpty())
 		now = now.Add(2 * time.Second)
 		Expect(next()).To(Equal([]string{"clusters -a"}))
+	})
+
+	It("keeps the clusters of an Envoy that drains its last listener, whose routes are unknown, until it drops them", func() {
+		s.Subscribe(snapshot.ClusterType, nil, map[string]string{"a": a().Version})
+		s.Subscribe(snapshot.ListenerType, nil, nil)
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, map[string]string{"rc": "other"})
+		s.Want(snapshot.Empty(1))
+		for range 3 {
+			Expect(next()).NotTo(ContainElement("clusters -a"))
+			ackAll()
+			now = now.Add(time.Hour)
+		}
+		s.Unsubscribe(snapshot.RouteType, []string{"rc"})
+		Expect(next()).To(BeEmpty(), "the grace begins")
+		now = now.Add(2 * time.Second)
+		Expect(next()).To(Equal([]string{"clusters -a"}))
+	})
+
+	It("keeps the clusters of an Envoy that has not said yet which listeners and routes it has", func() {
+		expectKept := func() {
+			GinkgoHelper()
+			for range 3 {
+				Expect(next()).NotTo(ContainElement("clusters -a"))
+				ackAll()
+				now = now.Add(time.Hour)
+			}
+		}
+		s.Subscribe(snapshot.ClusterType, nil, map[string]string{"a": a().Version})
+		s.Want(world(1, host("shop", b())))
+		expectKept()
+		s.Subscribe(snapshot.ListenerType, nil, map[string]string{"http": "other"})
+		expectKept()
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, map[string]string{"rc": "other"})
+		Expect(next()).To(Equal([]string{"routes shop=b"}))
 	})
 
 	It("answers a repeated subscription", func() {
