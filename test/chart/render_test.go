@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"os"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -112,7 +113,11 @@ proxies:
 		list := render("")
 		Expect(image(list, "Deployment/gatehouse-control-plane")).To(Equal("gatehouse-control-plane:0.1.0"))
 		Expect(image(list, "Deployment/gatehouse-envoy-gatehouse")).To(Equal("gatehouse:0.1.0"))
-		Expect(image(list, "StatefulSet/gatehouse-redis")).To(Equal("redis:7.0.15-bookworm"))
+		Expect(image(list, "StatefulSet/gatehouse-redis")).To(Equal("redis:7.2-bookworm"))
+		By("taking the Redis of the local stack, whose tag gets fixes")
+		stack, err := os.ReadFile("../../hack/images/public.txt")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(stack)).To(MatchRegexp(`(?m)^redis redis:7\.2-bookworm( |$)`))
 		list = render(everything)
 		Expect(image(list, "Deployment/edge-gateway-control-plane")).To(Equal("registry.example/team/gatehouse-control-plane:2.0"))
 		Expect(image(list, "Deployment/edge-gateway-envoy-gatehouse")).To(Equal("registry.example/team/my-envoy@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"))
