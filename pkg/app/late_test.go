@@ -1,10 +1,16 @@
 package app_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
+	"path/filepath"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -42,6 +48,45 @@ var _ = Describe("A server without its database", func() {
 		Eventually(r.done).Should(Receive(MatchError("waiting for the database: context canceled")))
 		Expect(string(r.log.Contents())).NotTo(ContainSubstring("gatehouse is up"))
 		Expect(os.ReadDir(dir)).To(BeEmpty(), "a key that was made for a database that nobody has seen would be in the way of the right one")
+	})
+
+	It("says over HTTPS what it waits for, if the API has a certificate, and nothing in the clear", func() {
+		dir := GinkgoT().TempDir()
+		certFile, keyFile := filepath.Join(dir, "api.crt"), filepath.Join(dir, "api.key")
+		cert, key := keyPair(7)
+		Expect(os.WriteFile(certFile, cert, 0o600)).To(Succeed())
+		Expect(os.WriteFile(keyFile, key, 0o600)).To(Succeed())
+		flags, port := without(map[string]string{"api-tls-cert": certFile, "api-tls-key": keyFile})
+		r, stop := serveUntil(settings(GinkgoT().TempDir(), flags))
+		trusted := x509.NewCertPool()
+		Expect(trusted.AppendCertsFromPEM(cert)).To(BeTrue())
+		client := &http.Client{
+			Timeout:   10 * time.Second,
+			Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}},
+		}
+		get := func(scheme, path string) (int, string) {
+			res, err := client.Get(fmt.Sprintf("%s://127.0.0.1:%d%s", scheme, port, path))
+			if err != nil {
+				return 0, err.Error()
+			}
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			Expect(err).NotTo(HaveOccurred())
+			return res.StatusCode, string(body)
+		}
+		var answer string
+		Eventually(func() (code int) {
+			code, answer = get("https", "/ready")
+			return code
+		}).Should(Equal(503), func() string { return answer })
+		Expect(answer).To(ContainSubstring("not ready: waiting for the database: Postgres at 127.0.0.1:1 refuses the connection"))
+		code, answer := get("https", "/health")
+		Expect(code).To(Equal(200), answer)
+		code, answer = get("http", "/ready")
+		Expect(code).To(Equal(400), answer)
+		Expect(answer).NotTo(ContainSubstring("database"))
+		stop()
+		Eventually(r.done).Should(Receive(MatchError("waiting for the database: context canceled")))
 	})
 
 	It("reports a port that asks for a proof which nobody has as a wrong setting", func() {
