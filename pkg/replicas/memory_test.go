@@ -199,7 +199,8 @@ var _ = Describe("A replica whose process may be dead", func() {
 		m.after(time.Second, b, a)
 		b.Disconnect(1)
 		b.come(2, "one", "10.0.0.1:2")
-		m.after(time.Second, b, a)
+		m.after(time.Second, b)
+		m.after(time.Second, a)
 		m.after(5*time.Second, a)
 		Expect(dead()).To(BeFalse())
 	})
@@ -213,6 +214,18 @@ var _ = Describe("A replica whose process may be dead", func() {
 		m.after(time.Second, d, a)
 		m.after(5*time.Second, d, a)
 		Expect(addresses(a.of("d"))).To(ConsistOf("10.0.0.1:2"))
+		Expect(dead()).To(BeFalse())
+	})
+
+	It("is not taken for dead because of an Envoy that was elsewhere before, whatever is reported of it later", func() {
+		c.come(1, "one", "10.0.0.1:2")
+		m.after(time.Second, c, a)
+		b.come(1, "one", "10.0.0.1:1")
+		killed()
+		c.come(2, "two", "10.0.0.2:1")
+		m.after(time.Second, c, a)
+		m.after(5*time.Second, c, a)
+		Expect(addresses(a.of("c"))).To(HaveLen(2))
 		Expect(dead()).To(BeFalse())
 	})
 
@@ -276,7 +289,7 @@ var _ = Describe("Events of Envoys", func() {
 	It("are told once: comings, goings and refusals, and no answers", func() {
 		b.come(1, "", "10.0.0.1:1")
 		b.RecordAck(1, routeType, status.Answer{Revision: 1})
-		b.RecordNack(1, routeType, status.Answer{Revision: 1, Text: strings.Repeat("ä", 300)})
+		b.RecordNack(1, routeType, status.Answer{Revision: 1, Text: "x" + strings.Repeat("ä", 300)})
 		b.Disconnect(1)
 		m.after(time.Second, b, a)
 		told := a.told()
@@ -336,6 +349,31 @@ var _ = Describe("The bounds of a report", func() {
 		text := strings.Repeat("x", 501)
 		short := r.WithConditions(slices.Repeat([]model.Condition{{Key: many[0], Message: text}}, 101))
 		Expect(short.Conditions).To(And(HaveLen(100), HaveEach(HaveField("Message", strings.Repeat("x", 500)+"..."))))
+	})
+
+	It("are those of engines and Envoys; of the Envoys beyond it, those that lag are counted", func() {
+		registry := status.NewRegistry()
+		for id := range int64(5003) {
+			registry.Connect(status.Envoy{ID: id, Proxy: "gw", Address: fmt.Sprint("10.0.0.1:", id), Connected: time.Unix(id, 0)})
+			registry.SetProgress(id, status.Progress{Applied: min(1, 5001-id)})
+		}
+		for id := range int64(101) {
+			registry.ConnectEngine(status.Envoy{ID: 10000 + id, Address: fmt.Sprint("10.0.0.2:", id)})
+		}
+		r := replicas.Observe(registry, model.Mark{Revision: 1}, func(string) int64 { return 1 })
+		Expect(r).To(And(HaveField("Envoys", HaveLen(5000)), HaveField("Engines", HaveLen(100))))
+		Expect(r.More).To(Equal(map[string]int{"gw": 3}))
+		Expect(r.MoreLagging).To(Equal(map[string]int{"gw": 2}))
+		few := replicas.Report{More: map[string]int{"gw": 1}}
+		Expect([]bool{few.Has("gw"), few.Has("edge")}).To(Equal([]bool{true, false}))
+	})
+
+	It("has the positions of what is built, and of each Envoy that lags", func() {
+		built := replicas.Report{Built: 9, Envoys: []replicas.Envoy{{Applied: 9, Current: true}, {Applied: 7}, {}}}
+		r := built.WithSeen(func(revision int64) map[string]int64 { return map[string]int64{"Service": revision} })
+		Expect(r.Seen).To(Equal(map[string]int64{"Service": 9}))
+		Expect(r.Envoys).To(HaveExactElements(HaveField("Seen", BeNil()), HaveField("Seen", map[string]int64{"Service": 7}), HaveField("Seen", BeNil())))
+		Expect(built.Envoys[1].Seen).To(BeNil(), "it is immutable")
 	})
 
 	DescribeTable("say of an Envoy what is so", func(wanted int64, p status.Progress, current bool) {
