@@ -27,6 +27,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/app"
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 const adminToken = "bootstrap-token-of-a-spec"
@@ -97,7 +98,7 @@ func status(url, token string) int {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(req)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(res.Body.Close()).To(Succeed())
@@ -217,7 +218,7 @@ var _ = Describe("TLS of the API", func() {
 		r := serve(settings(dir, map[string]string{"api-tls-cert": certFile, "api-tls-key": keyFile}))
 		port := r.port()
 		serial := func() int64 {
-			conn, err := tls.Dial("tcp", "127.0.0.1:"+port, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // self-signed
+			conn, err := testkit.Bounded(tls.DialWithDialer(testkit.Dialer(), "tcp", "127.0.0.1:"+port, &tls.Config{InsecureSkipVerify: true})) //nolint:gosec // self-signed
 			if err != nil {
 				return -1
 			}

@@ -14,6 +14,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // load sends requests, one after the other, until the context ends.
@@ -32,7 +34,7 @@ func (l *load) run(ctx context.Context) {
 	transport := &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // self-signed
 	}
-	var client doer = &http.Client{Transport: transport}
+	var client doer = &http.Client{Timeout: testkit.Patience, Transport: transport}
 	if l.keepAlive {
 		client = &oneConnection{}
 	}
@@ -63,7 +65,7 @@ type oneConnection struct {
 func (o *oneConnection) Do(req *http.Request) (*http.Response, error) {
 	if o.conn == nil {
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // self-signed
-		conn, err := dialer.DialContext(req.Context(), "tcp", req.URL.Host)
+		conn, err := testkit.Bounded(dialer.DialContext(req.Context(), "tcp", req.URL.Host))
 		if err != nil {
 			return nil, err
 		}

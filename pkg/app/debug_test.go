@@ -10,6 +10,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // debug waits for the server and returns the address of its profiles.
@@ -23,7 +25,7 @@ func (r *running) debug() string {
 
 // get returns the body of an answer once it is complete.
 func get(at string) (string, error) {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Get(at)
 	if err != nil {
 		return "", err
@@ -44,7 +46,7 @@ var _ = Describe("The debug server", func() {
 			}
 			req.Header.Set(pair[0], pair[1])
 		}
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 		res, err := client.Do(req)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(res.Body.Close()).To(Succeed())
@@ -86,7 +88,7 @@ var _ = Describe("The debug server", func() {
 		server := serve(settings(GinkgoT().TempDir(), map[string]string{"debug-addr": "127.0.0.1:0"}))
 		at, err := url.Parse(server.debug())
 		Expect(err).NotTo(HaveOccurred())
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 		res, err := client.PostForm("http://127.0.0.1:"+server.port()+"/upstream",
 			url.Values{"Upstream_name": {"self"}, "Upstream_ip": {"localhost"}, "Upstream_port": {at.Port()}})
 		Expect(err).NotTo(HaveOccurred())

@@ -13,6 +13,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // events follows GET /events of a server until the stream ends.
@@ -22,7 +24,7 @@ func events(base string) (lines *gbytes.Buffer, ended chan error) {
 	DeferCleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, "GET", base+"/events", nil)
 	Expect(err).NotTo(HaveOccurred())
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(req)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(res.StatusCode).To(Equal(200))
@@ -41,7 +43,7 @@ func events(base string) (lines *gbytes.Buffer, ended chan error) {
 
 func post(base, path, fields string) {
 	GinkgoHelper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	form, err := url.ParseQuery(fields)
 	Expect(err).NotTo(HaveOccurred())
 	res, err := client.PostForm(base+path, form)
@@ -102,7 +104,7 @@ var _ = Describe("The metrics of a server", func() {
 		req, err := http.NewRequest("GET", base+"/metrics", nil)
 		Expect(err).NotTo(HaveOccurred())
 		req.Header.Set("Authorization", "Bearer "+adminToken)
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 		res, err := client.Do(req)
 		Expect(err).NotTo(HaveOccurred())
 		body, err := io.ReadAll(res.Body)

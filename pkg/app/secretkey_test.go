@@ -15,6 +15,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/app"
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // call sends a body. It returns the status and the body of the answer.
@@ -23,7 +24,7 @@ func call(method, url, contentType, body string) (status int, answer string) {
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	Expect(err).NotTo(HaveOccurred())
 	req.Header.Set("Content-Type", contentType)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(req)
 	Expect(err).NotTo(HaveOccurred())
 	defer res.Body.Close()

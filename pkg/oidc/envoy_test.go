@@ -148,7 +148,7 @@ var _ = Describe("Keys that are kept", func() {
 			Expect(err).NotTo(HaveOccurred())
 			req.Close = true
 			req.Header.Set("Authorization", "Bearer "+token)
-			res, err := http.DefaultClient.Do(req)
+			res, err := (&http.Client{Timeout: testkit.Patience}).Do(req)
 			if err != nil {
 				return err.Error()
 			}

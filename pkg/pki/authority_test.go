@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/pki"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 var _ = Describe("Certificates", func() {
@@ -114,7 +115,7 @@ var _ = Describe("Certificates", func() {
 				}
 				served <- err
 			}()
-			c, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{Certificates: load(client), RootCAs: pool, ServerName: host})
+			c, err := testkit.Bounded(tls.DialWithDialer(testkit.Dialer(), "tcp", listener.Addr().String(), &tls.Config{Certificates: load(client), RootCAs: pool, ServerName: host}))
 			if err == nil {
 				defer c.Close()
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // liveHeap returns the size of the heap in use, in bytes.
@@ -78,7 +79,7 @@ var _ = Describe("A large list of changes", Ordered, func() {
 
 	DescribeTable("is not in memory while a client reads it", func(method, path string) {
 		before := liveHeap()
-		conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+		conn, err := testkit.Bounded(net.Dial("tcp", strings.TrimPrefix(a.url, "http://")))
 		Expect(err).NotTo(HaveOccurred())
 		defer conn.Close()
 		Expect(conn.(*net.TCPConn).SetReadBuffer(4096)).To(Succeed())

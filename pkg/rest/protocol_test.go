@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 var _ = Describe("Names in a path", func() {
@@ -140,7 +141,7 @@ var _ = Describe("Paths and methods", func() {
 	It("may be as unusual as net/http allows", func() {
 		a := startAPI()
 		for _, line := range []string{"CONNECT example.com:443", "OPTIONS *", "GET *", "GET http://other/upstream?limit=0", "GET /%"} {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+			conn, err := testkit.Bounded(net.Dial("tcp", strings.TrimPrefix(a.url, "http://")))
 			Expect(err).NotTo(HaveOccurred())
 			_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", line)
 			Expect(err).NotTo(HaveOccurred())

@@ -24,6 +24,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 func TestREST(t *testing.T) {
@@ -106,7 +107,7 @@ func serve(url string, change ...func(*rest.Options)) *api {
 	db := openStore(url)
 	DeferCleanup(func() { Expect(db.Close()).To(Succeed()) })
 
-	a := &api{store: db, file: strings.TrimPrefix(url, "sqlite://"), log: &lockedBuffer{}, client: &http.Client{Transport: &http.Transport{}}}
+	a := &api{store: db, file: strings.TrimPrefix(url, "sqlite://"), log: &lockedBuffer{}, client: &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{}}}
 	options := rest.Options{Store: db, Log: slog.New(slog.NewTextHandler(a.log, nil))}
 	for _, c := range change {
 		c(&options)

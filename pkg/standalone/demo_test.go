@@ -18,6 +18,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/app"
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // curlLines returns the commands that the demo shows.
@@ -85,7 +86,7 @@ var _ = Describe("Demo", func() {
 			return app.Standalone(ctx, cfg, app.Env{Stdout: GinkgoWriter, Stderr: GinkgoWriter, Log: log, Version: "test"})
 		})
 		Eventually(func() error {
-			c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", apiPort))
+			c, err := testkit.Bounded(net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", apiPort)))
 			if err == nil {
 				err = c.Close()
 			}

@@ -86,7 +86,7 @@ type supervised struct {
 func (s *supervised) get(path string) (string, error) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: transport}).Get(fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path))
+	resp, err := (&http.Client{Timeout: testkit.Patience, Transport: transport}).Get(fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path))
 	if err != nil {
 		return "", err
 	}
@@ -212,7 +212,7 @@ var _ = Describe("Supervisor", func() {
 		})
 
 		It("answers requests on a kept connection, and then has it closed", func() {
-			kept, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", s.port))
+			kept, err := testkit.Bounded(net.Dial("tcp", fmt.Sprint("127.0.0.1:", s.port)))
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(kept.Close)
 			read := bufio.NewReader(kept)
@@ -227,7 +227,7 @@ var _ = Describe("Supervisor", func() {
 				return fmt.Sprintf("%d %s close=%t %v", resp.StatusCode, body, resp.Close, err)
 			}
 			Expect(ask()).To(Equal("200 late close=false <nil>"))
-			other, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", s.port))
+			other, err := testkit.Bounded(net.Dial("tcp", fmt.Sprint("127.0.0.1:", s.port)))
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(other.Close)
 

@@ -47,7 +47,7 @@ var _ = Describe("Redis", func() {
 
 // redis returns the first line of the answer to a command; it waits at most two seconds.
 func redis(r *testkit.Redis, command string) (string, error) {
-	conn, err := net.Dial("tcp", r.Addr) //nolint:noctx // on loopback
+	conn, err := testkit.Bounded(net.Dial("tcp", r.Addr)) //nolint:noctx // on loopback
 	if err != nil {
 		return "", err
 	}

@@ -41,7 +41,7 @@ var _ = Describe("A backend", func() {
 		transport.Protocols.SetUnencryptedHTTP2(protocol == "h2c")
 		DeferCleanup(transport.CloseIdleConnections)
 		get := func(query string) error {
-			resp, err := (&http.Client{Transport: transport}).Get(fmt.Sprintf("%s://127.0.0.1:%d/%s", scheme, b.Port, query)) //nolint:noctx // ends with the backend
+			resp, err := (&http.Client{Timeout: testkit.Patience, Transport: transport}).Get(fmt.Sprintf("%s://127.0.0.1:%d/%s", scheme, b.Port, query)) //nolint:noctx // ends with the backend
 			if err == nil {
 				err = resp.Body.Close()
 			}

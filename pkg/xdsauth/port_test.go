@@ -210,7 +210,7 @@ func (p *port) connected(pair testkit.Pair, options ...grpc.DialOption) *testkit
 // handshake presents a certificate and returns the port's answer: nil, or an alert.
 func (p *port) handshake(pair testkit.Pair) error {
 	GinkgoHelper()
-	conn, err := tls.Dial("tcp", p.addr, p.config(pair))
+	conn, err := testkit.Bounded(tls.DialWithDialer(testkit.Dialer(), "tcp", p.addr, p.config(pair)))
 	if err != nil {
 		return err
 	}

@@ -87,11 +87,11 @@ var _ = Describe("A port with TLS", func() {
 		p := newPort().open()
 		old := p.config()
 		old.MaxVersion = tls.VersionTLS12
-		_, err := tls.Dial("tcp", p.addr, old)
+		_, err := tls.DialWithDialer(testkit.Dialer(), "tcp", p.addr, old)
 		Expect(err).To(MatchError(ContainSubstring("protocol version")))
 		Eventually(func() int64 { return p.refusals.Counts()["handshake"] }).Should(Equal(int64(1)))
 		Eventually(p.log).Should(gbytes.Say(`reason=handshake err="the handshake failed: tls: client offered only unsupported versions`))
-		plain, err := net.Dial("tcp", p.addr)
+		plain, err := testkit.Bounded(net.Dial("tcp", p.addr))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(plain.Close)
 		Expect(fmt.Fprint(plain, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")).To(BeNumerically(">", 0))
@@ -221,7 +221,7 @@ var _ = Describe("The proof of a stream", func() {
 var _ = Describe("The certificate of the port", func() {
 	shown := func(p *port) string {
 		GinkgoHelper()
-		conn, err := tls.Dial("tcp", p.addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}) //nolint:gosec // it is looked at
+		conn, err := testkit.Bounded(tls.DialWithDialer(testkit.Dialer(), "tcp", p.addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})) //nolint:gosec // it is looked at
 		Expect(err).NotTo(HaveOccurred())
 		defer func() { _ = conn.Close() }()
 		return fmt.Sprintf("%x", conn.ConnectionState().PeerCertificates[0].Raw)

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xdsauth"
 )
@@ -27,7 +28,7 @@ var _ = Describe("A TLS client", func() {
 		p := newPort().open()
 		c := p.config(client(p.authority, "edge"))
 		c.NextProtos = nil
-		conn, err := tls.Dial("tcp", p.addr, c) // with TLS 1.3 the client finishes first
+		conn, err := testkit.Bounded(tls.DialWithDialer(testkit.Dialer(), "tcp", p.addr, c)) // with TLS 1.3 the client finishes first
 		if err == nil {
 			defer conn.Close()
 			_, err = io.ReadAll(conn)

@@ -130,7 +130,7 @@ var _ = Describe("The admin port", func() {
 	It("answers others while some never read their answers", func(ctx SpecContext) {
 		addr := strings.TrimPrefix(gw.Admin.URL, "http://")
 		for range 50 {
-			conn, err := net.Dial("tcp", addr)
+			conn, err := testkit.Bounded(net.Dial("tcp", addr))
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(conn.Close)
 			for range 20 {

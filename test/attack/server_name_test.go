@@ -234,7 +234,7 @@ func requests2() []requestTry {
 func (t secureTarget) connect(ctx context.Context, name, protocol string, certificates ...tls.Certificate) net.Conn {
 	GinkgoHelper()
 	config := &tls.Config{ServerName: name, InsecureSkipVerify: name == "", RootCAs: t.authority.Pool(), NextProtos: []string{protocol}, Certificates: certificates} //nolint:gosec // for no name there is no certificate
-	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", t.addr)
+	conn, err := testkit.Bounded((&tls.Dialer{Config: config}).DialContext(ctx, "tcp", t.addr))
 	Expect(err).NotTo(HaveOccurred(), name)
 	Expect(conn.SetDeadline(time.Now().Add(time.Minute))).To(Succeed())
 	return conn
@@ -293,7 +293,7 @@ var _ = Describe("A request over TLS", func() {
 		for _, name := range []string{"bank.test", "BANK.TEST", "Bank.test"} {
 			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 				config := &tls.Config{ServerName: name, RootCAs: t.authority.Pool(), MinVersion: version, MaxVersion: version}
-				conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", t.addr)
+				conn, err := testkit.Bounded((&tls.Dialer{Config: config}).DialContext(ctx, "tcp", t.addr))
 				if err == nil { // in TLS 1.3 the client learns of it later
 					_, _ = fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", name)
 					_, err = io.ReadAll(conn)

@@ -223,7 +223,7 @@ func goHTTP(ctx context.Context, s secured, authority string, list []ask) []resu
 		}
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+a.Host+a.Path, nil)
 		Expect(err).NotTo(HaveOccurred())
-		resp, err := (&http.Client{Transport: transport}).Do(req)
+		resp, err := (&http.Client{Timeout: testkit.Patience, Transport: transport}).Do(req)
 		if err != nil {
 			return result{Error: err.Error()}
 		}

@@ -212,7 +212,7 @@ func (s *scan) resumption(roots *testkit.Authority) {
 	config := &tls.Config{ServerName: s.host, RootCAs: roots.Pool(), MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(2)}
 	resumed := false
 	for range 2 {
-		conn, err := (&tls.Dialer{Config: config}).DialContext(s.ctx, "tcp", s.addr)
+		conn, err := testkit.Bounded((&tls.Dialer{Config: config}).DialContext(s.ctx, "tcp", s.addr))
 		Expect(err).NotTo(HaveOccurred())
 		_, err = fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", s.host)
 		Expect(err).NotTo(HaveOccurred())

@@ -186,7 +186,7 @@ func (r release) renewed(authority *x509.Certificate) {
 				}
 				return err
 			}}
-			conn, dialErr := tls.Dial("tcp", net.JoinHostPort(ip, "18000"), config)
+			conn, dialErr := testkit.Bounded(tls.DialWithDialer(testkit.Dialer(), "tcp", net.JoinHostPort(ip, "18000"), config))
 			if dialErr != nil {
 				return dialErr
 			}

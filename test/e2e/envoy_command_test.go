@@ -134,7 +134,7 @@ var _ = Describe("gatehouse envoy", func() {
 		answer := slow(gw, blue, "2s")
 		Expect(e.Signal(syscall.SIGTERM)).To(Succeed())
 		Eventually(func() error {
-			conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(gw.port))
+			conn, err := testkit.Bounded(net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(gw.port)))
 			if err == nil {
 				_ = conn.Close()
 			}
@@ -243,7 +243,7 @@ var _ = Describe("The limits of an Envoy elsewhere", func() {
 	// happened to it.
 	open := func(text string) net.Conn {
 		GinkgoHelper()
-		conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(gw.port))
+		conn, err := testkit.Bounded(net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(gw.port)))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { _ = conn.Close() }) // a spec may have closed it
 		_, _ = conn.Write([]byte(text))           // Envoy may have closed it

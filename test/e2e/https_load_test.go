@@ -61,7 +61,7 @@ func (s secured) flood(total int, name func(int) string) (good int, errs map[str
 // shake makes one of very many handshakes.
 func (s secured) shake(name string) (net.Conn, error) {
 	config := &tls.Config{ServerName: name, InsecureSkipVerify: true} //nolint:gosec // of a test's own server
-	return tls.DialWithDialer(&net.Dialer{Timeout: time.Minute}, "tcp", s.addr(), config)
+	return testkit.Bounded(tls.DialWithDialer(testkit.Dialer(), "tcp", s.addr(), config))
 }
 
 // usual is the median time of a handshake and a request for a host, while a condition

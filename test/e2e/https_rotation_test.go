@@ -77,7 +77,7 @@ func (s secured) openOnes(host string) *openOnes {
 		o.dials.Add(1)
 		return new(net.Dialer).DialContext(ctx, "tcp", s.addr())
 	}
-	o.client = &http.Client{Transport: transport}
+	o.client = &http.Client{Timeout: testkit.Patience, Transport: transport}
 	DeferCleanup(transport.CloseIdleConnections)
 	conn, err := s.handshake(host, func(c *tls.Config) { c.NextProtos = nil })
 	Expect(err).NotTo(HaveOccurred())

@@ -72,7 +72,7 @@ func (s secured) handshake(sni string, change ...func(*tls.Config)) (*tls.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	return conn.(*tls.Conn), nil
+	return testkit.Bounded(conn.(*tls.Conn), nil)
 }
 
 // ask sends a request for a host over a connection for a name, and closes it.
@@ -110,7 +110,7 @@ var _ = Describe("HTTPS", func() {
 			Expect(err).To(MatchError(ContainSubstring("handshake failure")), name)
 		}
 		By("and closes what is not TLS")
-		_, err = http.Get("http://127.0.0.1:" + strconv.Itoa(s.httpsPort) + "/") //nolint:noctx // refused at once
+		_, err = testkit.API{URL: "http://127.0.0.1:" + strconv.Itoa(s.httpsPort)}.Get(limit(), "/")
 		Expect(err).To(HaveOccurred())
 	})
 
@@ -261,7 +261,7 @@ var _ = Describe("HTTPS", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(a.Status).To(Equal(200), a.Body)
 		}
-		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		client := &http.Client{Timeout: testkit.Patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		ask := func(method, host string) (int, http.Header) {
 			GinkgoHelper()
 			req, err := http.NewRequestWithContext(limit(), method, fmt.Sprintf("http://127.0.0.1:%d/cart?a=b", s.port), strings.NewReader("body"))

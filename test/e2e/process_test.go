@@ -210,7 +210,7 @@ var _ = Describe("A program that is told to stop", func() {
 // keptAlive returns a keep-alive connection on which a request was answered.
 func keptAlive(addr string) net.Conn {
 	GinkgoHelper()
-	conn, err := net.Dial("tcp", addr)
+	conn, err := testkit.Bounded(net.Dial("tcp", addr))
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(conn.Close)
 	Expect(conn.SetDeadline(time.Now().Add(time.Minute))).To(Succeed())

@@ -73,6 +73,7 @@ func sendBody(gw gateway, from, method, target string, length int, headers ...st
 		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
 	}
 	client := &http.Client{
+		Timeout:       testkit.Patience,
 		Transport:     &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -190,7 +190,7 @@ func openWebsocket(gw gateway, url string) (*websocket.Conn, error) {
 	GinkgoHelper()
 	config, err := websocket.NewConfig(url, "http://ws.example")
 	Expect(err).NotTo(HaveOccurred())
-	conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(gw.port))
+	conn, err := testkit.Bounded(net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(gw.port)))
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { _ = conn.Close() }) // most are closed by then
 	return websocket.NewClient(config, conn)

@@ -73,7 +73,7 @@ func (s secured) steady(name, protocol string) (stop func()) {
 			return s.handshake(name, func(c *tls.Config) { c.NextProtos = []string{protocol} })
 		},
 	}
-	client := &http.Client{Transport: transport}
+	client := &http.Client{Timeout: testkit.Patience, Transport: transport}
 	ctx, cancel := context.WithCancel(context.Background())
 	var failure atomic.Value
 	var group sync.WaitGroup

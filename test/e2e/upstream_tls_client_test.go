@@ -160,7 +160,7 @@ func (l tlsLab) burst(host string, many int) {
 
 // keepAsking sends one request after the other until it is stopped.
 func (l tlsLab) keepAsking(host string, stop <-chan struct{}, failed chan<- string, sent chan<- int) {
-	client := &http.Client{}
+	client := &http.Client{Timeout: testkit.Patience}
 	for n := 0; ; n++ {
 		select {
 		case <-stop:

@@ -168,7 +168,7 @@ var _ = Describe("The xDS port with TLS", func() {
 		Eventually(func() string { return read(g.API, "/status") }).Should(ContainSubstring("spiffe://gatehouse/proxy/edge"))
 
 		By("an Envoy refuses a control plane of another authority")
-		_, err := tls.Dial("tcp", g.XDSAddr, &tls.Config{RootCAs: newAuthority("another control plane").Pool()})
+		_, err := tls.DialWithDialer(testkit.Dialer(), "tcp", g.XDSAddr, &tls.Config{RootCAs: newAuthority("another control plane").Pool()})
 		Expect(err).To(HaveOccurred())
 		Eventually(func() []map[string]any { return refusalsByReason(g)["handshake"] }).Should(HaveLen(1))
 		Expect(refusalsByReason(g)["handshake"][0]["err"]).To(ContainSubstring("bad certificate"))
@@ -196,7 +196,7 @@ var _ = Describe("The xDS port with TLS", func() {
 
 		By("a handshake with it is refused, logged once and counted each time")
 		for range 3 {
-			conn, err := tls.Dial("tcp", g.XDSAddr, k.config(revoked))
+			conn, err := testkit.Bounded(tls.DialWithDialer(testkit.Dialer(), "tcp", g.XDSAddr, k.config(revoked)))
 			if err == nil {
 				_, err = conn.Read(make([]byte, 1))
 				_ = conn.Close()

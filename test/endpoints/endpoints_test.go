@@ -59,7 +59,7 @@ func endpoints(upstream string, list ...model.Endpoint) map[model.Key]*model.End
 func (g *gateway) get(host string) string {
 	r := must(http.NewRequest(http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(g.port)+"/", nil)) //nolint:noctx // bounded by the spec
 	r.Host = host
-	res, err := http.DefaultClient.Do(r)
+	res, err := (&http.Client{Timeout: testkit.Patience}).Do(r)
 	if err != nil {
 		return err.Error()
 	}

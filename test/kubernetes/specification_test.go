@@ -69,6 +69,7 @@ var _ = Describe("The documents of the specification", func() {
 // authority.
 func clientOf(port int, authority *testkit.Authority) *http.Client {
 	return &http.Client{
+		Timeout: testkit.Patience,
 		Transport: &http.Transport{
 			DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authority.Pool(), MinVersion: tls.VersionTLS12},
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {

@@ -12,6 +12,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 func compress() policy {
@@ -139,7 +141,7 @@ var _ = Describe("Compression", func() {
 		Expect(err).NotTo(HaveOccurred())
 		req.Host = "shop.test"
 		req.Header.Set("Accept-Encoding", "gzip, br, zstd")
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := (&http.Client{Timeout: testkit.Patience}).Do(req)
 		Expect(err).NotTo(HaveOccurred())
 		defer func() { _ = resp.Body.Close() }()
 		lines := bufio.NewReader(resp.Body)

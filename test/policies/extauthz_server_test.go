@@ -9,6 +9,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"golang.org/x/net/websocket"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 var _ = Describe("An authorization server", func() {
@@ -117,7 +119,7 @@ var _ = Describe("An authorization server", func() {
 			config, err := websocket.NewConfig("ws://shop.test/shop", "http://shop.test/")
 			Expect(err).NotTo(HaveOccurred())
 			config.Header.Set("X-Deny", deny)
-			conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", w.port)) //nolint:noctx // is there at once
+			conn, err := testkit.Bounded(net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", w.port))) //nolint:noctx // is there at once
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(conn.Close)
 			_, err = websocket.NewClient(config, conn)
@@ -180,7 +182,7 @@ func (w *world) postBody(body string) int {
 	req, err := http.NewRequestWithContext(limit(), http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/shop", w.port), strings.NewReader(body))
 	Expect(err).NotTo(HaveOccurred())
 	req.Host = "shop.test"
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&http.Client{Timeout: testkit.Patience}).Do(req)
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = resp.Body.Close() }()
 	return resp.StatusCode
