@@ -55,6 +55,16 @@ func ServiceRefusal(t *model.ServiceTree) error {
 	return hostRefusal(host, t.Service.Key())
 }
 
+// MaxRoutes returns how many routes a service with these filters may have, and why it cannot have more; nil means that it
+// may have any number.
+func MaxRoutes(filters []*model.ParsedFilter) (most int, why error) {
+	most, wrong := compile.MaxRoutes(filters)
+	if wrong == "" {
+		return 0, nil
+	}
+	return most, errors.New("the service " + wrong + " and would answer 503")
+}
+
 // closedBy returns why a service must answer 503: what Envoy would refuse of it, a filter that cannot be
 // enforced, or what was found before. Nil means that it need not.
 func closedBy(tree *model.ServiceTree, found *model.Condition, broken error) *model.Condition {

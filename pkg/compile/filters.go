@@ -130,6 +130,9 @@ func ClosedHost(t *model.ServiceTree) *model.Condition {
 	if what := Clash(t.Filters); what != "" {
 		return &model.Condition{Key: t.Service.Key(), Code: model.Quarantined, Message: "the service " + what + " and answers 503"}
 	}
+	if most, wrong := MaxRoutes(t.Filters); wrong != "" && len(t.Routes) > most {
+		return &model.Condition{Key: t.Service.Key(), Code: model.Quarantined, Message: "the service " + wrong + " and answers 503"}
+	}
 	types := filterTypes()
 	for _, f := range t.Filters {
 		message := ""

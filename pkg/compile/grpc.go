@@ -33,6 +33,23 @@ func addGRPCJSON(r *ir.Route, f *model.GRPCJSONFilter, _ Place) error {
 	return nil
 }
 
+// maxDescriptorSets bounds the descriptor sets of a service-wide filter, in bytes: every route has a copy.
+const maxDescriptorSets = 16 << 20
+
+// MaxRoutes returns how many routes a service with these filters may have, and what is wrong with more, in words that
+// follow the name of the service; empty means that any number is allowed. Each route has a copy of the descriptor set of
+// a http_filter_grpcjson.
+func MaxRoutes(filters []*model.ParsedFilter) (most int, wrong string) {
+	for _, f := range filters {
+		if spec, is := f.Spec.(*model.GRPCJSONFilter); is && f.Fault == nil && len(spec.Set()) > 0 {
+			most = maxDescriptorSets / len(spec.Set())
+			return most, fmt.Sprintf("has filter %s, whose descriptor set is copied into every route: at most %d routes may have one of this size "+
+				"(attach the filter to the routes that take its calls, or make the set smaller),", f.Name, most)
+		}
+	}
+	return 0, ""
+}
+
 // escapedName matches paths with an escaped name of a query parameter.
 const escapedName = `[^?]*\?(?:.*&)?[^=&]*%[^=&]*=.*`
 

@@ -52,7 +52,7 @@ func (rules Rules) Check(r store.Reader, written store.Changes) error {
 	if err != nil {
 		return err
 	}
-	c := checker{reader: r, rules: rules, own: &ownPlaces{}, done: map[model.Key]bool{}, links: links, refusals: build.NewRouteRefusals()}
+	c := checker{reader: r, rules: rules, own: &ownPlaces{}, done: map[model.Key]bool{}, counted: map[model.Key]bool{}, links: links, refusals: build.NewRouteRefusals()}
 	var page []store.Written
 	check := func() error {
 		if !all {
@@ -82,6 +82,8 @@ type checker struct {
 	own    *ownPlaces
 	// done are the routes and services that have been checked.
 	done map[model.Key]bool
+	// counted are the services whose routes have been counted.
+	counted map[model.Key]bool
 	// links are the links of owners whose links need not be read.
 	links    map[model.Key][]model.Object
 	refusals build.RouteRefusals
@@ -187,7 +189,10 @@ func (c checker) check(obj model.Object) error {
 			return nil
 		}
 		c.done[owner] = true
-		return refusal(owner, c.refusalOf(owner))
+		if err := refusal(owner, c.refusalOf(owner)); err != nil {
+			return err
+		}
+		return c.copiesAt(owner)
 	}
 	switch o := obj.(type) {
 	case *model.Upstream:
@@ -199,7 +204,10 @@ func (c checker) check(obj model.Object) error {
 		if err := c.script(o); err != nil {
 			return err
 		}
-		return c.checkAlone(o)
+		if err := c.checkAlone(o); err != nil {
+			return err
+		}
+		return c.copiesOf(o)
 	case *model.Secret:
 		for _, u := range c.users[key] {
 			if err := c.checkAlone(u); err != nil {

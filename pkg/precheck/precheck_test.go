@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
@@ -174,6 +177,34 @@ func uses(route, upstream string) *model.RouteUpstream {
 	return &model.RouteUpstream{Service: "shop", Route: route, Upstream: upstream}
 }
 
+// copied is said of the set of bigSet.
+const copied = "the service has filter json, whose descriptor set is copied into every route: at most 69 routes may have one of this size"
+
+// setOf is a filter with a descriptor set of one service and of messages.
+func setOf(messages int) *model.Filter {
+	file := &descriptorpb.FileDescriptorProto{
+		Name: proto.String("shop.proto"), Package: proto.String("shop"), Syntax: proto.String("proto3"),
+		Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Books"), Method: []*descriptorpb.MethodDescriptorProto{{
+			Name: proto.String("Ping"), InputType: proto.String(".shop.Message00000"), OutputType: proto.String(".shop.Message00000"),
+		}}}},
+	}
+	for n := range messages {
+		file.MessageType = append(file.MessageType, &descriptorpb.DescriptorProto{Name: proto.String(fmt.Sprintf("Message%05d", n))})
+	}
+	set, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})
+	Expect(err).NotTo(HaveOccurred())
+	return &model.Filter{
+		Name: "json", Type: model.FilterGRPCJSON,
+		Config: model.JSON(`{"services":["shop.Books"],"auto_mapping":true,"descriptor_set":"` + base64.StdEncoding.EncodeToString(set) + `"}`),
+	}
+}
+
+// bigSet has some 240,000 bytes.
+func bigSet() *model.Filter   { return setOf(15000) }
+func smallSet() *model.Filter { return setOf(1) }
+
+func onShop() *model.ServiceFilter { return &model.ServiceFilter{Service: "shop", Filter: "json"} }
+
 // manyRoutes are a service with routes that use an upstream.
 func manyRoutes(n int) []model.Object {
 	objs := []model.Object{service("shop", "shop.example.com"), upstream("plain", "")}
@@ -281,6 +312,9 @@ var _ = Describe("Check", func() {
 			"descriptor_set":"CksKCnNob3AucHJvdG8SBHNob3AiBgoEQm9vazInCgVCb29rcxIeCgRQaW5nEgouc2hvcC5Cb29rGgouc2hvcC5Cb29rYgZwcm90bzM="}`},
 			&model.RouteFilter{Service: "shop", Route: "old", Filter: "json"}), "/service/shop/route/old",
 			"the route has filter json, a http_filter_grpcjson, and rewrites paths in its Route_config"),
+		Entry("a descriptor set for more routes than may have a copy", append(manyRoutes(70), bigSet()), insert(onShop()), "/service/shop", copied),
+		Entry("a route more than may have a copy of a descriptor set", append(manyRoutes(69), bigSet(), onShop()), insert(route("new", "/")), "/service/shop/route/new", copied),
+		Entry("a descriptor set that grows", append(manyRoutes(70), smallSet(), onShop()), replace(bigSet()), "/filter/json", copied),
 		Entry("a limit of bodies on a websocket route", shop(&model.Filter{Name: "small", Type: model.FilterBodyLimit, Config: `{"bytes":1}`}),
 			insert(websocket("ws"), &model.RouteFilter{Service: "shop", Route: "ws", Filter: "small"}), "/service/shop/route/ws",
 			"the route has filter small, a body limit, and websocket in its Route_config, whose requests would wait forever for the end of a body,"),
@@ -293,6 +327,8 @@ var _ = Describe("Check", func() {
 		Expect(err).NotTo(HaveOccurred())
 	},
 		Entry("no change", nil, insert()),
+		Entry("a descriptor set for as many routes as may have a copy", manyRoutes(69), insert(bigSet(), onShop())),
+		Entry("a descriptor set that shrinks", append(manyRoutes(70), bigSet(), onShop()), replace(smallSet())),
 		Entry("a whole gateway in one transaction", nil, insert(shop(ca(valid), upstream("t", "ca"), uses("root", "t"), proxy("::", 80))...)),
 		Entry("more routes than fit on a page", []model.Object{ca(valid), upstream("t", "ca")}, insert(append(manyRoutes(600), uses("r0", "t"), uses("r599", "t"))...)),
 		Entry("a route without an upstream", shop(), insert(route("new", "/new"))),
