@@ -49,6 +49,7 @@ var _ = Describe("Envoys that say who they are", func() {
 		Expect(time.Since(began)).To(And(BeNumerically(">", 1500*time.Millisecond), BeNumerically("<", 5*time.Second)),
 			"a living replica would have reported that they left")
 		Expect(a.Others()).To(ConsistOf(And(HaveField("Replica", "b"), HaveField("Unheard", true), HaveField("Gone", true), HaveField("Envoys", BeEmpty()))))
+		Consistently(a.Others, "5500ms").Should(HaveLen(1), "longer than two reads are apart")
 		Expect(query(url, "SELECT count(*) FROM replica_report WHERE ended")).To(BeZero(), "it is not buried before its time")
 	})
 
