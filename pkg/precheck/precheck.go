@@ -111,6 +111,9 @@ func (c checker) checkPage(page []store.Written) error {
 		if err := c.checkLogin(w); err != nil {
 			return err
 		}
+		if err := c.checkPassword(w); err != nil {
+			return err
+		}
 		if err := c.check(w.After); err != nil {
 			return err
 		}

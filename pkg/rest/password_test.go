@@ -115,6 +115,30 @@ var _ = Describe("Passwords", func() {
 		Expect(a.delete("/secret/word").status).To(Equal(http.StatusConflict), "the filter names it")
 	})
 
+	It("are not lost to a secret whose new value is none, also in one of several credentials", func() {
+		for i, filter := range []string{
+			"http_filter_basicauth&Filter_config=" + users(`{"name":"ann","password":{"secret":"word0"}}`),
+			`http_filter_anyof&Filter_config={"apikey":{"keys":"a"},"basicauth":` + users(`{"name":"ann","password":{"secret":"word1"}}`) + "}",
+		} {
+			name := fmt.Sprint("word", i)
+			if i == 0 {
+				a.given("/keyset", "Keyset_name=a")
+			}
+			a.given("/secret", "Secret_name="+name, "/filter", fmt.Sprint("Filter_name=", name, "&Filter_type=", filter))
+			By("a first value, which is short, and one that is a password")
+			Expect(a.patch("/secret/"+name, "Secret_value=short").status).To(Equal(200))
+			Expect(a.patch("/secret/"+name, "Secret_value=correct-horse-battery").status).To(Equal(200))
+			for _, value := range []string{"", "short", "correct-horse-battery\n"} {
+				got := a.patch("/secret/"+name, "Secret_value="+value)
+				Expect(got.status).To(Equal(http.StatusUnprocessableEntity), value)
+				Expect(got.body).To(ContainSubstring("/filter/"+name+" cannot become a working configuration: its secret "+name+" would have a value that is no password: it "), value)
+			}
+			Expect(a.patch("/secret/"+name, "Secret_value=another-long-word").status).To(Equal(200))
+		}
+		a.given("/secret", "Secret_name=free&Secret_value=correct-horse-battery")
+		Expect(a.patch("/secret/free", "Secret_value=short").status).To(Equal(200), "no filter names it")
+	})
+
 	It("are required by only one filter of a service or route, and not together with tokens or a login", func() {
 		const tokens = `{"issuer":"us","jwks":{"keys":[{"kty":"EC","crv":"P-256","kid":"one","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}}`
 		a.given("/secret", "Secret_name=cookie&Secret_value="+longText, "/keyset", "Keyset_name=a", "/service/shop/route", "Route_Name=root&Route_prefix=/",
