@@ -37,7 +37,7 @@ answers. Nothing is sent to an Envoy. A table has at most 24 lines unless --all 
 		},
 	}
 	cmd.Flags().Bool("all", false, "show everything, even if it is more than 24 lines")
-	return withFormat(withServer(withRequest(cmd)), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withRequest(named(cmd, "proxy"))), "", formatTable, formatJSON, formatYAML)
 }
 
 // withRequest gives cmd the flags that describe a request.

@@ -61,7 +61,7 @@ an invented code, so no login is used up. The exit code is 1 if a step fails.`,
 		return completeObject(cmd, []string{"proxy"}, typed)
 	})
 	complete(cmd, "url", cobra.NoFileCompletions)
-	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(named(cmd, "service")), "", formatTable, formatJSON, formatYAML)
 }
 
 // completeService completes the name of a service, and nothing behind it.

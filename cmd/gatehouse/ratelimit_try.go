@@ -35,7 +35,7 @@ request, and which rule each matches. Nothing is sent to an Envoy or counted.`,
 			return r.showRateLimitTest(cmd, client.Request{Method: http.MethodGet, Path: client.Path("proxy", args[0], "ratelimit", "test"), Query: query})
 		},
 	}
-	return withFormat(withServer(withRequest(cmd)), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withRequest(named(cmd, "proxy"))), "", formatTable, formatJSON, formatYAML)
 }
 
 // tried is an answer of GET /proxy/{proxy}/ratelimit/test.

@@ -52,7 +52,7 @@ fail, and the objects that are not live as written.`,
 			return r.showStatus(s)
 		},
 	}
-	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(named(cmd, "proxy")), "", formatTable, formatJSON, formatYAML)
 }
 
 // serverStatus is what GET /status shows.
