@@ -21,7 +21,7 @@ import (
 
 func TestBoard(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(45 * time.Second) // client-go pauses for up to 30 s before it watches again
 	RunSpecs(t, "kube/board")
 }
 
