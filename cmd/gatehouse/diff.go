@@ -13,8 +13,8 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff -f FILE|DIR|-",
 		Short: "Show what apply would change",
-		Long: `Shows what "gatehouse apply" would create (+), change (~) and delete (-), and
-changes nothing. With --exit-code it exits with 1 if something would change, and
+		Long: `Shows what "gatehouse apply" would create (+), change (~) and delete (-), value by
+value, and changes nothing. With --exit-code it exits with 1 if something would change, and
 with 2 if the comparison failed.`,
 		Example: `  gatehouse diff -f gateway.yaml
   gatehouse diff -f conf.d --prune --exit-code > /dev/null && echo "nothing to do"`,
@@ -29,7 +29,7 @@ with 2 if the comparison failed.`,
 	}
 	withDocument(cmd)
 	cmd.Flags().Bool("exit-code", false, "exit with 1 if something would change")
-	return withFormat(withServer(cmd), formatTable, formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
 
 func diff(cmd *cobra.Command) error {
@@ -40,6 +40,11 @@ func diff(cmd *cobra.Command) error {
 	if r.format == formatTable {
 		p := printer{w: r.out}
 		printChanges(&p, applied.Changes)
+		line := "no changes"
+		if len(applied.Changes) > 0 {
+			line = summary(applied, a, true)
+		}
+		p.line("%s", line)
 		err = p.outputError()
 	} else {
 		err = r.write(a.Data)

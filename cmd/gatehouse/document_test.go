@@ -77,10 +77,33 @@ var _ = Describe("apply", func() {
 var _ = Describe("diff", func() {
 	It("shows what would change", func() {
 		f := serving("PUT /config?dry_run=true", reply{200, applied, nil})
-		Expect(run1("version: 1\n", "diff", "-f", "-")).To(Equal(result{0, lines, warning}))
-		Expect(run1("version: 1\n", "diff", "-f", "-", "--exit-code")).To(Equal(result{1, lines, warning}))
+		const table = lines + "1 to create, 1 to update, 1 to delete, 5 unchanged\n"
+		Expect(run1("version: 1\n", "diff", "-f", "-", "-o", "table")).To(Equal(result{0, table, warning}))
+		Expect(run1("version: 1\n", "diff", "-f", "-", "-o", "table", "--exit-code")).To(Equal(result{1, table, warning}))
+		Expect(run1("version: 1\n", "diff", "-f", "-").stdout).To(ContainSubstring(`"path": "/upstream/blue"`), "JSON in a pipe")
 		f.answers["PUT /config?dry_run=true"] = reply{200, `{"data":{"dry_run":true,"changes":[]}}`, nil}
-		Expect(run1("version: 1\n", "diff", "-f", "-", "--exit-code")).To(Equal(result{}))
+		Expect(run1("version: 1\n", "diff", "-f", "-", "-o", "table", "--exit-code")).To(Equal(result{0, "no changes\n", ""}))
+	})
+
+	It("shows each value that changes, where it is, and of a new object what is not empty", func() {
+		serving("PUT /config?dry_run=true", reply{200, `{"data":{"created":1,"updated":1,"deleted":1,"unchanged":0,"changes":[
+			{"action":"create","path":"/upstream/blue","kind":"upstream","fields":[{"field":"upstream_port","after":80},{"field":"upstream_hc_host","after":""},{"field":"tags","after":[]}]},
+			{"action":"delete","path":"/upstream/red","kind":"upstream","fields":[{"field":"upstream_port","before":81},{"field":"upstream_hc_host","before":""}]},
+			{"action":"update","path":"/filter/cors","kind":"filter","fields":[{"field":"filter_config",
+				"before":{"origins":["https://a","https://b","https://c"],"age":5,"rules":[{"paths":["/a"]},{"paths":["/b"]}]},
+				"after":{"origins":["https://a","https://x","https://y","https://c"],"credentials":true,"rules":[{"paths":["/a"]},{"paths":["/c"]}]}}]}]}}`, nil})
+		Expect(run1("version: 1\n", "diff", "-f", "-", "-o", "table").stdout).To(Equal(`+ /upstream/blue
+    upstream_port: 80
+- /upstream/red
+    upstream_port: 81
+~ /filter/cors
+    filter_config.age: 5 -> (none)
+    filter_config.credentials: (none) -> true
+    filter_config.origins[1]: "https://b" -> "https://x"
+    filter_config.origins[2]: (none) -> "https://y"
+    filter_config.rules[1].paths[0]: "/b" -> "/c"
+1 to create, 1 to update, 1 to delete, 0 unchanged
+`))
 	})
 
 	It("tells a difference from a failure", func() {

@@ -111,30 +111,6 @@ func fieldsOf(object json.RawMessage) ([]client.Field, error) {
 	return list, nil
 }
 
-// printChanges prints a line for each object that changes, and one for each of its
-// fields.
-func printChanges(p *printer, list []client.Change) {
-	signs := map[string]string{"create": "+", "update": "~", "delete": "-"}
-	for _, c := range list {
-		sign, ok := signs[c.Action]
-		if !ok {
-			sign = client.Printable(c.Action)
-		}
-		p.line("%s %s", sign, client.Printable(c.Path))
-		for _, f := range c.Fields {
-			name := client.Printable(f.Field)
-			switch before, after := value(f.Before), value(f.After); c.Action {
-			case "create":
-				p.line("    %s: %s", name, after)
-			case "delete":
-				p.line("    %s: %s", name, before)
-			default:
-				p.line("    %s: %s -> %s", name, before, after)
-			}
-		}
-	}
-}
-
 // value shows a JSON value as JSON, so that 80 and "80" differ.
 func value(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {

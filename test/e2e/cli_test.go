@@ -94,13 +94,13 @@ services:
 		from, to := cliOf(serve()), cliOf(serve())
 		path := document(shopDocument)
 
-		code, stdout, stderr := from.run("diff", "-f", path, "--exit-code")
+		code, stdout, stderr := from.run("diff", "-f", path, "--exit-code", "-o", "table")
 		Expect(code).To(Equal(1), stderr)
 		Expect(stdout).To(ContainSubstring("+ /upstream/blue\n"))
 
 		Expect(from.good("apply", "-f", path, "-o", "table")).To(ContainSubstring(" 0 updated, 0 deleted, 0 unchanged (revision "))
-		code, stdout, stderr = from.run("diff", "-f", path, "--exit-code")
-		Expect([]any{code, stdout, stderr}).To(Equal([]any{0, "", ""}))
+		code, stdout, stderr = from.run("diff", "-f", path, "--exit-code", "-o", "table")
+		Expect([]any{code, stdout, stderr}).To(Equal([]any{0, "no changes\n", ""}))
 
 		dump := from.good("dump", "--no-revision")
 		Expect(dump).To(ContainSubstring("service_name: shop"))
