@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ which host names each is for, when it expires and which services use it.`,
 			}
 			defer r.Close()
 			if one {
-				return r.showOne(cmd, path)
+				return r.showOne(cmd, kind, path)
 			}
 			return r.showList(cmd, kind, path, query)
 		},
@@ -84,7 +85,10 @@ func pathOf(kind client.Kind, name string) (path string, one bool, err error) {
 	return path, true, err
 }
 
-func (r *remote) showOne(cmd *cobra.Command, path string) error {
+// maxListed is how many attached objects a table names.
+const maxListed = 20
+
+func (r *remote) showOne(cmd *cobra.Command, kind client.Kind, path string) error {
 	var object json.RawMessage
 	err := r.call(cmd.Context(), func() (err error) {
 		object, err = r.One(cmd.Context(), path)
@@ -109,10 +113,44 @@ func (r *remote) showOne(cmd *cobra.Command, path string) error {
 		}
 		rows = append(rows, []string{client.Printable(f.Field), cell(f.After)})
 	}
+	for _, k := range client.Kinds() {
+		if k.In != kind.Name && !slices.Contains(k.AttachTo, kind.Name) {
+			continue
+		}
+		names, err := r.namesAt(cmd, k, path)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, []string{k.Plural(), names})
+	}
 	if err := table(r.out, rows...); err != nil || status == nil {
 		return err
 	}
 	return r.showObjectStatus(status)
+}
+
+// namesAt names the objects of a kind that are attached to the object at path, or inside of it.
+func (r *remote) namesAt(cmd *cobra.Command, kind client.Kind, path string) (string, error) {
+	var list []json.RawMessage
+	err := r.call(cmd.Context(), func() (err error) {
+		list, err = r.List(cmd.Context(), path+client.Path(kind.Name), nil, maxListed+1)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, object := range list[:min(len(list), maxListed)] {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(object, &fields); err != nil {
+			return "", &runError{fmt.Errorf("reading the %s of %s: %w", kind.Plural(), path, err)}
+		}
+		names = append(names, cell(fields[kind.NameField]))
+	}
+	if len(list) > maxListed {
+		names = append(names, "and more")
+	}
+	return strings.Join(names, ", "), nil
 }
 
 func (r *remote) showList(cmd *cobra.Command, kind client.Kind, path string, query url.Values) error {

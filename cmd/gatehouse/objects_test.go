@@ -37,9 +37,14 @@ var _ = Describe("get", func() {
 	})
 
 	It("shows all fields of one object, in the server's order", func() {
-		serving("GET /service/shop/route/root", reply{200, `{"data":{"core_db_route":[{"route_name":"root","route_prefix":"/","route_config":{"match":"segment"},"tags":[]}]}}`, nil})
+		f := serving("GET /service/shop/route/root", reply{200, `{"data":{"core_db_route":[{"route_name":"root","route_prefix":"/","route_config":{"match":"segment"},"tags":[]}]}}`, nil})
+		f.answers["GET /service/shop/route/root/upstream?limit=21"] = reply{200, `{"data":{"core_db_upstream":[{"upstream_name":"blue"},{"upstream_name":"green"}]}}`, nil}
+		f.answers["GET /service/shop/route/root/filter?limit=21"] = reply{200, `{"data":{"core_db_filter":[` + strings.Repeat(`{"filter_name":"f"},`, 20) + `{"filter_name":"g"}]}}`, nil}
 		Expect(good("get", "route", "shop/root", "-o", "table")).To(Equal(
-			"route_name    root\nroute_prefix  /\nroute_config  {\"match\":\"segment\"}\ntags\n"))
+			"route_name    root\nroute_prefix  /\nroute_config  {\"match\":\"segment\"}\ntags\n" +
+				"upstreams     blue, green\nfilters       " + strings.Repeat("f, ", 20) + "and more\n"))
+		By("the object alone in a pipe")
+		Expect(good("get", "route", "shop/root")).NotTo(ContainSubstring("blue"))
 	})
 
 	DescribeTable("reads both forms of a name", func(call string, args ...string) {
