@@ -336,7 +336,10 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		run("bootstrap", "--instance", "first")
 		run("envoy") // makes a name for itself
 		Eventually(envoysOf(g)).Should(ConsistOf("current", "current"))
-		killed := nameOf(g)
+		// What it has not reported when it is killed, nobody knows.
+		killed, witness := nameOf(g), i.replica()
+		Eventually(envoysOf(witness)).Should(Equal([]string{killed + ": current", killed + ": current"}))
+		Expect(witness.Stop(limit())).To(BeZero())
 		Expect(g.Kill()).To(Succeed())
 
 		g = i.replica("--xds-addr", xds)
