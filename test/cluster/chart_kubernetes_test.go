@@ -63,8 +63,7 @@ spec:
 
 	It("loses no request when a control plane is killed and restarted", func() {
 		r.underTraffic(host, func() {
-			kubectl("delete", "pod", r.pod("control-plane"), "--namespace", r.namespace, "--grace-period=0", "--force")
-			r.ready()
+			r.kill("control-plane")
 		})
 	})
 

@@ -91,18 +91,13 @@ proxies: [{name: gatehouse}, {name: edge}]
 	})
 
 	It("loses no request when control plane, engine and Redis are killed, and recovers from the loss of any pod", func(ctx SpecContext) {
-		kill := func(component string, more ...string) {
-			kubectl("delete", "pod", r.pod(component, more...), "--namespace", r.namespace, "--grace-period=0", "--force")
-		}
 		r.underTraffic(host, func() {
 			for _, component := range []string{"control-plane", "ratelimit", "redis"} {
-				kill(component)
-				r.ready()
+				r.kill(component)
 			}
 		})
-		kill("envoy", "gateway.gatehouse.dev/proxy=gatehouse")
-		kill("envoy", "gateway.gatehouse.dev/proxy=edge")
-		r.ready()
+		r.kill("envoy", "gateway.gatehouse.dev/proxy=gatehouse")
+		r.kill("envoy", "gateway.gatehouse.dev/proxy=edge")
 		answers(ctx, r.nodeAddr(), host)
 		answers(ctx, nodeAddress+":"+hostPort, host)
 	})

@@ -94,29 +94,38 @@ func (r release) underTraffic(host string, change func()) {
 	traffic := testkit.StartTraffic(testkit.TrafficOptions{Addr: r.nodeAddr(), Host: host, Rate: 500, Connections: 100})
 	DeferCleanup(traffic.Stop)
 	change()
-	report := traffic.Stop()
-	AddReportEntry("traffic", report.String())
-	Expect(report.Failures).To(BeEmpty(), report.String())
-	Expect(report.Requests).To(BeNumerically(">", 1000))
+	Eventually(traffic.Report).Should(HaveField("Requests", BeNumerically(">", 1000)))
+	noneFailed(traffic.Stop())
 }
 
-// pod returns the name of a pod of a part that is not terminating.
-func (r release) pod(component string, more ...string) string {
+// kill ends a pod of a part at once, and waits until another one has replaced it and everything is ready. A pod of a
+// StatefulSet keeps its name, so that pods are told apart by their UIDs.
+func (r release) kill(component string, more ...string) {
+	GinkgoHelper()
+	before := r.pods(component, more...)
+	Expect(before).NotTo(BeEmpty())
+	victim := before[0]
+	kubectl("delete", "pod", victim.Name, "--namespace", r.namespace, "--grace-period=0", "--force")
+	Eventually(func() []livePod { return r.pods(component, more...) }).Should(And(HaveLen(len(before)), Not(ContainElement(HaveField("UID", victim.UID)))))
+	r.ready()
+}
+
+// livePod is the metadata of a pod.
+type livePod struct{ Name, UID, DeletionTimestamp string }
+
+// pods returns the pods of a part that are not terminating.
+func (r release) pods(component string, more ...string) []livePod {
 	GinkgoHelper()
 	selector := strings.Join(append([]string{"app.kubernetes.io/instance=gatehouse", "app.kubernetes.io/component=" + component}, more...), ",")
-	var pods struct {
-		Items []struct {
-			Metadata struct{ Name, DeletionTimestamp string }
+	var list struct{ Items []struct{ Metadata livePod } }
+	Expect(json.Unmarshal([]byte(kubectl("get", "pods", "--namespace", r.namespace, "--selector", selector, "--output", "json")), &list)).To(Succeed())
+	var live []livePod
+	for _, item := range list.Items {
+		if item.Metadata.DeletionTimestamp == "" {
+			live = append(live, item.Metadata)
 		}
 	}
-	Expect(json.Unmarshal([]byte(kubectl("get", "pods", "--namespace", r.namespace, "--selector", selector, "--output", "json")), &pods)).To(Succeed())
-	for _, p := range pods.Items {
-		if p.Metadata.DeletionTimestamp == "" {
-			return p.Metadata.Name
-		}
-	}
-	Fail("there is no pod of " + selector)
-	return ""
+	return live
 }
 
 // image returns the image of a part.
