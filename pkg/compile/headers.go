@@ -20,10 +20,11 @@ func withHeaders(headers *ir.Headers, f *model.HeadersFilter) *ir.Headers {
 	if headers == nil {
 		headers = &ir.Headers{}
 	}
-	return &ir.Headers{
-		Request:  append(headers.Request, headerChanges(f.Request)...),
-		Response: append(headers.Response, headerChanges(f.Response)...),
+	request, response := headerChanges(f.Request), headerChanges(f.Response)
+	if f.Template {
+		request, response = templates(request, "REQ"), templates(response, "RESP")
 	}
+	return &ir.Headers{Request: append(headers.Request, request...), Response: append(headers.Response, response...)}
 }
 
 func headerChanges(c model.HeaderChanges) []ir.HeaderChange {
@@ -41,5 +42,21 @@ func headerValues(action ir.HeaderAction, values map[string]string) []ir.HeaderC
 		list = append(list, ir.HeaderChange{Action: action, Name: strings.ToLower(name), Value: value})
 	}
 	slices.SortFunc(list, func(a, b ir.HeaderChange) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// templates returns changes whose values are templates. command is the one that copies a header of the changed message.
+func templates(changes []ir.HeaderChange, command string) []ir.HeaderChange {
+	list := make([]ir.HeaderChange, 0, len(changes))
+	for _, c := range changes {
+		// Envoy leaves a header as it is if its new value is empty: a client could then choose it.
+		if c.Action == ir.HeaderSet && !model.TemplateCopies(c.Value, command, c.Name) {
+			list = append(list, ir.HeaderChange{Action: ir.HeaderRemove, Name: c.Name})
+		}
+		if c.Action != ir.HeaderRemove {
+			c.Value, c.Template = model.BoundedTemplate(c.Value), true
+		}
+		list = append(list, c)
+	}
 	return list
 }

@@ -3,6 +3,10 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
@@ -35,35 +39,53 @@ func rewrittenHost(s subject, vh *routev3.VirtualHost, r *routev3.Route) (string
 // headerAtRouter returns the first value of a request header after the changes of the service and
 // the route.
 func headerAtRouter(s subject, vh *routev3.VirtualHost, r *routev3.Route, name string) (string, error) {
-	values := s.headers[name]
+	changed := maps.Clone(s.headers)
 	for _, config := range []*anypb.Any{vh.GetTypedPerFilterConfig()[headerFilter], r.GetTypedPerFilterConfig()[headerFilter]} {
 		changes, err := readHeaderChanges(config)
 		if err != nil {
 			return "", err
 		}
 		for _, m := range changes.GetMutations().GetRequestMutations() {
-			values = changedValues(values, m, name)
+			changed.change(m, s.client)
 		}
 	}
-	if len(values) == 0 {
-		return "", nil
-	}
-	return values[0], nil
+	return cmp.Or(changed[name]...), nil
 }
 
-// changedValues returns the values of the header called name after one change, which may be of
-// another header.
-func changedValues(values []string, m *mutationv3.HeaderMutation, name string) []string {
-	set := m.GetAppend()
+// change makes a change that does not depend on what only Envoy knows. An empty value changes nothing.
+func (h headers) change(m *mutationv3.HeaderMutation, client string) {
+	delete(h, m.GetRemove())
+	name, value := m.GetAppend().GetHeader().GetKey(), h.expand(m.GetAppend().GetHeader().GetValue(), client)
 	switch {
-	case m.GetRemove() == name:
-		return nil
-	case set.GetHeader().GetKey() != name:
-		return values
-	case set.GetAppendAction() == corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD:
-		values = nil
+	case value == "":
+	case m.GetAppend().GetAppendAction() == corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD:
+		h[name] = []string{value}
+	default:
+		h[name] = append(slices.Clip(h[name]), value)
 	}
-	return append(values[:len(values):len(values)], strings.ReplaceAll(set.GetHeader().GetValue(), "%%", "%"))
+}
+
+// expand returns the value of a template (Envoy's SubstitutionFormatter). A command whose value only Envoy knows stays.
+func (h headers) expand(template, client string) string {
+	command := regexp.MustCompile(`%%|%REQ\(([^()?]*)\??([^()?]*)\):([0-9]+)%|%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%`)
+	return command.ReplaceAllStringFunc(template, func(whole string) string {
+		switch m := command.FindStringSubmatch(whole); {
+		case whole == "%%":
+			return "%"
+		case m[1] == "":
+			return client
+		default:
+			values, there := h[lowerASCII(m[1])]
+			if !there {
+				values = h[lowerASCII(m[2])]
+			}
+			value := strings.Join(values[:min(1, len(values))], "")
+			if most, err := strconv.Atoi(m[3]); err == nil && most < len(value) {
+				value = value[:most]
+			}
+			return value
+		}
+	})
 }
 
 func readHeaderChanges(config *anypb.Any) (*headermutationv3.HeaderMutationPerRoute, error) {

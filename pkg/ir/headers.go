@@ -12,8 +12,9 @@ type HeaderChange struct {
 	Action HeaderAction `json:"action"`
 	// Name is in lower case.
 	Name string `json:"name"`
-	// Value is literal text; empty for HeaderRemove.
-	Value string `json:"value,omitempty"`
+	// Value is literal text, or a template of Envoy's substitution formatter; empty for HeaderRemove.
+	Value    string `json:"value,omitempty"`
+	Template bool   `json:"template,omitempty"`
 }
 
 // HeaderAction says how a header changes.

@@ -10,6 +10,8 @@ import (
 // +page=headers.md
 // +example={request: {set: {x-team: shop}, remove: [x-debug]}, response: {set: {x-frame-options: DENY}}}
 type HeadersFilter struct {
+	// Whether values are templates with values of the request, such as "%REQ(x-user)%", instead of text; see headers.md.
+	Template bool          `json:"template"`
 	Request  HeaderChanges `json:"request"`
 	Response HeaderChanges `json:"response"`
 }
@@ -33,7 +35,7 @@ func readHeadersFilter(v *validator, at, _ string, config JSON) Spec {
 	if !v.decode(at, config, &f) {
 		return &f
 	}
-	if n := len(v.errs); f.Request.check(v, at+".request")+f.Response.check(v, at+".response") == 0 && n == len(v.errs) {
+	if n := len(v.errs); f.check(v, at, ".request", f.Request)+f.check(v, at, ".response", f.Response) == 0 && n == len(v.errs) {
 		v.add(at, `changes no header; set request or response, such as {"request":{"set":{"x-team":"shop"}}}`)
 	}
 	v.notIn(at+".response", f.Response, "server")
@@ -43,7 +45,9 @@ func readHeadersFilter(v *validator, at, _ string, config JSON) Spec {
 func (f *HeadersFilter) uses() []Key { return nil }
 
 // check reports what is wrong with the changes, and counts them.
-func (c HeaderChanges) check(v *validator, at string) int {
+func (f *HeadersFilter) check(v *validator, at, of string, c HeaderChanges) int {
+	at += of
+	commands := 0
 	for _, part := range []struct {
 		name   string
 		values map[string]string
@@ -53,7 +57,13 @@ func (c HeaderChanges) check(v *validator, at string) int {
 			field := at + "." + part.name + "." + name
 			v.headerName(field, name, seen)
 			v.headerText(field, part.values[name])
+			if f.Template {
+				commands += v.headerTemplate(field, part.values[name], of == ".response")
+			}
 		}
+	}
+	if commands > maxHeaderCommands {
+		v.add(at, "has %d commands in its templates; at most %d are allowed", commands, maxHeaderCommands)
 	}
 	seen := map[string]bool{}
 	for _, name := range c.Remove {

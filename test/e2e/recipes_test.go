@@ -115,7 +115,7 @@ var recipePages = []struct {
 	{page: "extauthz.md", names: []string{"An admin area that is closed"}},
 	{page: "extproc.md", names: []string{"Marked requests and answers"}},
 	{page: "fault.md", names: []string{"Faults on request"}},
-	{page: "headers.md", names: []string{"A header for the backend, and one for browsers"}},
+	{page: "headers.md", names: []string{"A header for the backend, and one for browsers", "The client's address for the backend"}},
 	{page: "hostrewrite.md", names: []string{"One host inside, and one for each tenant"}},
 	{page: "ipaccess.md", names: []string{"An office", "An admin area"}},
 	{page: "jwt.md", names: []string{"An API"}},

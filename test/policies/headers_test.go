@@ -39,6 +39,7 @@ func headers() policy {
 		refusals: []refusal{
 			{`{}`, "Filter_config", `changes no header; set request or response, such as {"request":{"set":{"x-team":"shop"}}}`},
 			{`{"request":{"set":{"host":"a"}}}`, "Filter_config.request.set.host", `"host" cannot be changed; the rewrite of Route_config changes path and host`},
+			{`{"template":true,"response":{"set":{"x-a":"%ENVIRONMENT(HOME)%"}}}`, "Filter_config.response.set.x-a", `"%ENVIRONMENT(HOME)%" is not a command of templates; headers.md lists them`},
 		},
 	}
 }

@@ -42,9 +42,12 @@ func mutations(changes []ir.HeaderChange) []*mutationv3.HeaderMutation {
 		if c.Action == ir.HeaderAdd {
 			action = corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD
 		}
+		value := c.Value
+		if !c.Template { // Envoy reads text between percent signs as a command.
+			value = strings.ReplaceAll(value, "%", "%%")
+		}
 		list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
-			// Envoy reads text between percent signs as a command.
-			Header: &corev3.HeaderValue{Key: c.Name, Value: strings.ReplaceAll(c.Value, "%", "%%")}, AppendAction: action,
+			Header: &corev3.HeaderValue{Key: c.Name, Value: value}, AppendAction: action,
 		}}})
 	}
 	return list
