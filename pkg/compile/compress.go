@@ -6,10 +6,10 @@ import (
 )
 
 func addHostCompress(h *ir.Host, f *model.CompressFilter, _ Place) error {
-	h.Compress = &ir.Compress{Algorithms: f.Algorithms}
+	h.Compress = &ir.Compress{Algorithms: f.Algorithms, Level: f.Level}
 	return nil
 }
 
 func addRouteCompress(r *ir.Route, f *model.CompressFilter) {
-	r.Compress = &ir.Compress{Algorithms: f.Algorithms}
+	r.Compress = &ir.Compress{Algorithms: f.Algorithms, Level: f.Level}
 }

@@ -12,7 +12,14 @@ type CompressFilter struct {
 	// +minItems=1
 	// +items={type: string, enum: [br, gzip, zstd]}
 	Algorithms []string `json:"algorithms"`
+	// The level of gzip and zstd and the quality of br: 1 is fast, 9 makes answers small. 0 means the algorithm's default.
+	// +minimum=0
+	// +maximum=maxCompressLevel
+	Level int `json:"level,omitempty"`
 }
+
+// maxCompressLevel is the highest of gzip. Higher ones of br and zstd take more time than a gateway has.
+const maxCompressLevel = 9
 
 // compressAlgorithms are the content codings of compressed answers.
 func compressAlgorithms() []string { return []string{"br", "gzip", "zstd"} }
@@ -31,6 +38,7 @@ func readCompress(v *validator, at, _ string, config JSON) Spec {
 			v.add(at+".algorithms", "names %q twice", a)
 		}
 	}
+	v.checkRange(at+".level", f.Level, 0, maxCompressLevel)
 	if f.Algorithms == nil {
 		f.Algorithms = compressAlgorithms()
 	}

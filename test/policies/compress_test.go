@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -43,6 +44,7 @@ func compress() policy {
 			{`{"algorithms":[]}`, "Filter_config.algorithms", "is empty, so nothing would be compressed; name at least one, or omit algorithms for all"},
 			{`{"algorithms":["deflate"]}`, "Filter_config.algorithms", `"deflate" is not one of br, gzip, zstd`},
 			{`{"algorithms":["gzip","gzip"]}`, "Filter_config.algorithms", `names "gzip" twice`},
+			{`{"level":10}`, "Filter_config.level", "10 is not between 0 and 9"},
 			{`{"min_bytes":1}`, "Filter_config", `unknown field "min_bytes"`},
 		},
 	}
@@ -116,6 +118,30 @@ var _ = Describe("Compression", func() {
 			} else {
 				Expect(len(got.body)).To(BeNumerically("<", 100), a.what)
 			}
+		}
+	})
+
+	It("is as fast or as small as its level says", func() {
+		w := newWorld(compress())
+		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same text in each run
+		var text strings.Builder
+		for range 20_000 {
+			text.WriteString([]string{"gate", "house", "upstream", "route", "filter", "ready", "-", " "}[random.IntN(8)])
+		}
+		w.startUpstream("files", func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "text/plain")
+			_, _ = io.WriteString(rw, text.String())
+		})
+		w.attach(onShop)
+		for _, algorithm := range []string{"br", "gzip", "zstd"} {
+			size := map[int]int{}
+			for _, level := range []int{1, 9} {
+				w.configure(fmt.Sprintf(`{"level":%d}`, level))
+				a := w.send(request{path: "/files", header: []string{"Accept-Encoding: " + algorithm}})
+				Expect(a.header.Get("Content-Encoding")).To(Equal(algorithm))
+				size[level] = len(a.body)
+			}
+			Expect(size[9]).To(BeNumerically("<", float64(size[1])*0.95), "%s: %v", algorithm, size)
 		}
 	})
 

@@ -10,6 +10,7 @@ import (
 	gzipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/compression/gzip/compressor/v3"
 	zstdv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/compression/zstd/compressor/v3"
 	compressorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/compressor/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
@@ -37,15 +38,11 @@ func compressedTypes() []string {
 func compressFilters(ir.Listener) []filterConfig {
 	var m matchers
 	var list []filterConfig
-	for _, c := range []struct {
-		algorithm string
-		library   message
-	}{{"br", &brotliv3.Brotli{}}, {"gzip", &gzipv3.Gzip{}}, {"zstd", &zstdv3.Zstd{}}} {
-		packed := m.checked("envoy.compression."+c.algorithm+".compressor", c.library)
-		list = append(list, filterConfig{name: CompressFilter + "/" + c.algorithm, config: &compressorv3.Compressor{
-			CompressorLibrary: &corev3.TypedExtensionConfig{Name: packed.GetName(), TypedConfig: packed.GetTypedConfig()},
+	for _, algorithm := range algorithms() {
+		list = append(list, filterConfig{name: CompressFilter + "/" + algorithm, config: &compressorv3.Compressor{
+			CompressorLibrary: compressor(&m, algorithm, 0),
 			// Only for br: if all filters had it, the algorithm that the client names last would win.
-			ChooseFirst: c.algorithm == "br",
+			ChooseFirst: algorithm == "br",
 			ResponseDirectionConfig: &compressorv3.Compressor_ResponseDirectionConfig{
 				CommonConfig: &compressorv3.Compressor_CommonDirectionConfig{
 					MinContentLength: u32(minCompressed), ContentType: compressedTypes(), //nolint:staticcheck // Envoy 1.39 does not know what takes its place
@@ -59,26 +56,50 @@ func compressFilters(ir.Listener) []filterConfig {
 	return list
 }
 
-func compressOfHost(h *ir.Host) ([]filterConfig, error) { return compress(h.Compress), nil }
+func algorithms() []string { return []string{"br", "gzip", "zstd"} }
 
-func compressOfRoute(r *ir.Route) ([]filterConfig, error) { return compress(r.Compress), nil }
+// compressor returns the library of an algorithm. Level 0 means its default.
+func compressor(m *matchers, algorithm string, level int) *corev3.TypedExtensionConfig {
+	var library message
+	var set *wrapperspb.UInt32Value
+	if level > 0 {
+		set = u32(level)
+	}
+	switch algorithm {
+	case "br":
+		library = &brotliv3.Brotli{Quality: set}
+	case "gzip":
+		library = &gzipv3.Gzip{CompressionLevel: gzipv3.Gzip_CompressionLevel(level)} //nolint:gosec // bounded
+	default:
+		library = &zstdv3.Zstd{CompressionLevel: set}
+	}
+	packed := m.checked("envoy.compression."+algorithm+".compressor", library)
+	return &corev3.TypedExtensionConfig{Name: packed.GetName(), TypedConfig: packed.GetTypedConfig()}
+}
+
+func compressOfHost(h *ir.Host) ([]filterConfig, error) { return compress(h.Compress) }
+
+func compressOfRoute(r *ir.Route) ([]filterConfig, error) { return compress(r.Compress) }
 
 // compress turns some algorithms on and the others off, since the host may have turned them on. It uses
 // FilterConfig to turn one off: a compressor that is off by its own message still takes part in the choice, and
 // if it wins, nothing is compressed.
-func compress(c *ir.Compress) []filterConfig {
+func compress(c *ir.Compress) ([]filterConfig, error) {
 	if c == nil {
-		return nil
+		return nil, nil
 	}
+	var m matchers
 	var list []filterConfig
-	for _, a := range []string{"br", "gzip", "zstd"} {
+	for _, a := range algorithms() {
 		var config message = &routev3.FilterConfig{Disabled: true}
 		if slices.Contains(c.Algorithms, a) {
-			config = &compressorv3.CompressorPerRoute{Override: &compressorv3.CompressorPerRoute_Overrides{Overrides: &compressorv3.CompressorOverrides{
-				ResponseDirectionConfig: &compressorv3.ResponseDirectionOverrides{},
-			}}}
+			on := &compressorv3.CompressorOverrides{ResponseDirectionConfig: &compressorv3.ResponseDirectionOverrides{}}
+			if c.Level > 0 {
+				on.CompressorLibrary = compressor(&m, a, c.Level)
+			}
+			config = &compressorv3.CompressorPerRoute{Override: &compressorv3.CompressorPerRoute_Overrides{Overrides: on}}
 		}
 		list = append(list, filterConfig{name: CompressFilter + "/" + a, config: config})
 	}
-	return list
+	return list, m.err
 }
