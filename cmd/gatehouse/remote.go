@@ -128,14 +128,18 @@ func connectWithin(cmd *cobra.Command, timeout time.Duration) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &remote{Client: c, out: cmd.OutOrStdout(), errOut: errOut, format: text(cmd, "output")}
-	if r.format == "" {
-		r.format = formatJSON
-		if onTerminal(r.out) {
-			r.format = formatTable
-		}
+	return &remote{Client: c, out: cmd.OutOrStdout(), errOut: errOut, format: outputFormat(cmd)}, nil
+}
+
+// outputFormat returns the format of the output: a table on a terminal and JSON otherwise, unless a flag says another.
+func outputFormat(cmd *cobra.Command) string {
+	switch chosen := text(cmd, "output"); {
+	case chosen != "":
+		return chosen
+	case onTerminal(cmd.OutOrStdout()):
+		return formatTable
 	}
-	return r, nil
+	return formatJSON
 }
 
 // call runs one or more calls, and says so on a terminal when they take long.

@@ -138,10 +138,10 @@ func newTokenList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeTokens(&remote{out: cmd.OutOrStdout(), format: text(cmd, "output")}, owner, list)
+			return writeTokens(&remote{out: cmd.OutOrStdout(), format: outputFormat(cmd)}, owner, list)
 		},
 	}
-	return withServer(withOwner(withFormat(cmd, formatTable, formatTable, formatJSON, formatYAML)))
+	return withServer(withOwner(withFormat(cmd, "", formatTable, formatJSON, formatYAML)))
 }
 
 func newTokenRevoke() *cobra.Command {

@@ -88,7 +88,7 @@ var _ = Describe("token", func() {
 		Expect(run1("", "token", "create", "ann", "--role", "admin", "--token-file", token)).To(Equal(result{0, "gh_secret\n", using}))
 		Expect(f.headers.Get("Authorization")).To(Equal("Bearer gh_admin"))
 		Expect(f.bodies).To(Equal([]string{"Token_name=ann&Token_role=admin"}))
-		Expect(run1("", "token", "list")).To(Equal(result{0, "NAME  ROLE   CREATED               LAST_USED\nann   admin  2026-11-21T15:01:54Z  never\n", using}))
+		Expect(run1("", "token", "list", "-o", "table")).To(Equal(result{0, "NAME  ROLE   CREATED               LAST_USED\nann   admin  2026-11-21T15:01:54Z  never\n", using}))
 		Expect(run1("", "token", "revoke", "ann")).To(Equal(result{0, "token \"ann\" is revoked\n", using}))
 
 		By("even if the settings name a database, when a flag names the server")
@@ -120,8 +120,8 @@ var _ = Describe("token", func() {
 			"--ratelimit":  {"one   2026-11-21T15:01:54Z  never\n", engines, "of the rate-limit engine"},
 		} {
 			Expect(run1("", "token", "create", "one", flag)).To(Equal(result{0, "ghx_secret\n", using}))
-			Expect(run1("", "token", "list", flag)).To(Equal(result{0, "NAME  CREATED               LAST_USED\n" + want[0], using}))
-			Expect(run1("", "token", "list", flag, "-o", "json").stdout).To(MatchJSON("[" + want[1] + "]"))
+			Expect(run1("", "token", "list", flag, "-o", "table")).To(Equal(result{0, "NAME  CREATED               LAST_USED\n" + want[0], using}))
+			Expect(run1("", "token", "list", flag).stdout).To(MatchJSON("[" + want[1] + "]"))
 			Expect(run1("", "token", "revoke", "one", flag)).To(Equal(result{0, "token \"one\" " + want[2] + " is revoked\n", using}))
 			Expect(run1("", "__complete", "token", "revoke", flag, "o").stdout).To(Equal("one\n:4\n"))
 			Expect(run1("", "__complete", "token", "revoke", flag, "x").stdout).To(Equal(":4\n"))
@@ -135,10 +135,10 @@ var _ = Describe("token", func() {
 		Expect([]any{missing.code, missing.stdout}).To(Equal([]any{1, ""}))
 		Expect(missing.stderr).To(HaveSuffix("gatehouse: proxy \"edge\" does not exist\n"))
 		Expect(run1("", "token", "list", "--proxy", "edge", "--data-dir", dir).code).To(Equal(1))
-		Expect(onData(dir, "token", "list", "--ratelimit", "-o", "json")).To(Equal("[]\n"))
+		Expect(onData(dir, "token", "list", "--ratelimit")).To(Equal("[]\n"))
 
 		Expect(onData(dir, "token", "create", "one", "--ratelimit")).To(MatchRegexp(`^ghx_[A-Za-z0-9_-]{43}\n$`))
-		Expect(onData(dir, "token", "list", "--ratelimit")).To(MatchRegexp(`^NAME  CREATED               LAST_USED\none   20\S+Z  never\n$`))
+		Expect(onData(dir, "token", "list", "--ratelimit", "-o", "table")).To(MatchRegexp(`^NAME  CREATED               LAST_USED\none   20\S+Z  never\n$`))
 		Expect(onData(dir, "token", "list", "--ratelimit", "-o", "json")).To(MatchRegexp(`"name": "one",\n +"create_ts": "20\S+",\n +"last_used_ts": null`))
 		Expect(onData(dir, "token", "list")).NotTo(ContainSubstring("one"), "it does not call the API")
 		twice := run1("", "token", "create", "one", "--ratelimit", "--data-dir", dir)

@@ -15,16 +15,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// typed is a command of lines.txt with what it shows, in the form that is described there.
+// typed is a command of a file such as lines.txt with what it shows, in the form that is described there.
 type typed struct {
 	command      string
 	code         int
 	has, not, in []string
 }
 
-func typedLines() (list []typed) {
+func typedLines(file string) (list []typed) {
 	GinkgoHelper()
-	text, err := os.ReadFile("lines.txt")
+	text, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -69,28 +69,34 @@ var _ = Describe("A newcomer", func() {
 			Expect(err).NotTo(HaveOccurred(), out)
 		}
 
-		lines := typedLines()
+		lines := typedLines("lines.txt")
 		Expect(len(lines)).To(BeNumerically(">", 20))
 		for _, t := range lines {
-			out, err := g.run(t.command)
-			code := 0
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				code = exit.ExitCode()
-			} else {
-				Expect(err).NotTo(HaveOccurred(), t.command)
-			}
-			about := "$ " + t.command + "\n" + out
-			Expect(code).To(Equal(t.code), "%s", about)
-			for _, has := range t.has {
-				Expect(out).To(ContainSubstring(has), "%s", about)
-			}
-			for _, not := range t.not {
-				Expect(out).NotTo(ContainSubstring(not), "%s", about)
-			}
-			for _, in := range t.in {
-				Eventually(g.Stdout.String).Should(MatchRegexp(in), "%s", about)
-			}
+			g.typed(t)
 		}
 	})
 })
+
+// typed types a command as run does, and compares what it shows.
+func (g gateway) typed(t typed, changes ...string) {
+	GinkgoHelper()
+	out, err := g.run(t.command, changes...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		Expect(err).NotTo(HaveOccurred(), t.command)
+	}
+	about := "$ " + t.command + "\n" + out
+	Expect(code).To(Equal(t.code), "%s", about)
+	for _, has := range t.has {
+		Expect(out).To(ContainSubstring(has), "%s", about)
+	}
+	for _, not := range t.not {
+		Expect(out).NotTo(ContainSubstring(not), "%s", about)
+	}
+	for _, in := range t.in {
+		Eventually(g.Stdout.String).Should(MatchRegexp(in), "%s", about)
+	}
+}

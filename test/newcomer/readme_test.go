@@ -38,7 +38,7 @@ func blocksOf(file, heading string) (list [][]string) {
 // for the ports, and write files into their own directory.
 type gateway struct {
 	*testkit.Process
-	api, http, https, dir string
+	api, http, https, dir, data string
 }
 
 func standalone(more ...string) gateway {
@@ -48,12 +48,12 @@ func standalone(more ...string) gateway {
 		Expect(err).NotTo(HaveOccurred())
 		return fmt.Sprint("127.0.0.1:", p)
 	}
-	g := gateway{api: port(), http: port(), https: port(), dir: GinkgoT().TempDir()}
+	g := gateway{api: port(), http: port(), https: port(), dir: GinkgoT().TempDir(), data: GinkgoT().TempDir()}
 	_, httpPort, _ := strings.Cut(g.http, ":")
 	_, httpsPort, _ := strings.Cut(g.https, ":")
 	var err error
 	g.Process, err = testkit.SpawnGatehouse(nil, append([]string{
-		"standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", g.api, "--http-port", httpPort, "--https-port", httpsPort,
+		"standalone", "--data-dir", g.data, "--api-addr", g.api, "--http-port", httpPort, "--https-port", httpsPort,
 		"--xds-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0",
 	}, more...)...)
 	Expect(err).NotTo(HaveOccurred())
