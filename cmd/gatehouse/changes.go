@@ -10,7 +10,7 @@ import (
 )
 
 // printChanges prints a line for each object that changes, and one for each value in it that does:
-// of an object that is new or goes, those that are not empty.
+// of an object that is new or goes, those that are neither empty nor the default.
 func printChanges(p *printer, list []client.Change) {
 	signs := map[string]string{"create": "+", "update": "~", "delete": "-"}
 	for _, c := range list {
@@ -21,6 +21,7 @@ func printChanges(p *printer, list []client.Change) {
 		p.line("%s %s", sign, client.Printable(c.Path))
 		for _, f := range c.Fields {
 			switch name := client.Printable(f.Field); {
+			case f.Default:
 			case c.Action == "create" && !isEmpty(f.After):
 				p.line("    %s: %s", name, value(f.After))
 			case c.Action == "delete" && !isEmpty(f.Before):

@@ -85,17 +85,19 @@ var _ = Describe("diff", func() {
 		Expect(run1("version: 1\n", "diff", "-f", "-", "-o", "table", "--exit-code")).To(Equal(result{0, "no changes\n", ""}))
 	})
 
-	It("shows each value that changes, where it is, and of a new object what is not empty", func() {
+	It("shows each value that changes, where it is, and of a new object what is neither empty nor the default", func() {
 		serving("PUT /config?dry_run=true", reply{200, `{"data":{"created":1,"updated":1,"deleted":1,"unchanged":0,"changes":[
-			{"action":"create","path":"/upstream/blue","kind":"upstream","fields":[{"field":"upstream_port","after":80},{"field":"upstream_hc_host","after":""},{"field":"tags","after":[]}]},
-			{"action":"delete","path":"/upstream/red","kind":"upstream","fields":[{"field":"upstream_port","before":81},{"field":"upstream_hc_host","before":""}]},
+			{"action":"create","path":"/upstream/blue","kind":"upstream","fields":[{"field":"upstream_port","after":80},{"field":"upstream_weight","after":100,"default":true},{"field":"upstream_protocol","after":"h2c"},{"field":"upstream_hc_host","after":""},{"field":"tags","after":[]}]},
+			{"action":"delete","path":"/upstream/red","kind":"upstream","fields":[{"field":"upstream_port","before":81},{"field":"upstream_weight","before":100,"default":true},{"field":"upstream_max_pending","before":1},{"field":"upstream_hc_host","before":""}]},
 			{"action":"update","path":"/filter/cors","kind":"filter","fields":[{"field":"filter_config",
 				"before":{"origins":["https://a","https://b","https://c"],"age":5,"rules":[{"paths":["/a"]},{"paths":["/b"]}]},
 				"after":{"origins":["https://a","https://x","https://y","https://c"],"credentials":true,"rules":[{"paths":["/a"]},{"paths":["/c"]}]}}]}]}}`, nil})
 		Expect(run1("version: 1\n", "diff", "-f", "-", "-o", "table").stdout).To(Equal(`+ /upstream/blue
     upstream_port: 80
+    upstream_protocol: "h2c"
 - /upstream/red
     upstream_port: 81
+    upstream_max_pending: 1
 ~ /filter/cors
     filter_config.age: 5 -> (none)
     filter_config.credentials: (none) -> true

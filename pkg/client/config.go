@@ -62,6 +62,8 @@ type Field struct {
 	Field  string          `json:"field"`
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
+	// Default means that a field of a new or deleted object has the value that it gets when none is given.
+	Default bool `json:"default,omitempty"`
 }
 
 // Change is what happens to one object.

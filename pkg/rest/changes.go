@@ -65,7 +65,7 @@ func spoolChanges(changes store.Changes) (*spool, error) {
 
 func writeAll(to io.Writer, changes store.Changes) error {
 	out := bufio.NewWriterSize(to, paceBytes)
-	p := changePrinter{fields: map[model.Kind][]string{}}
+	p := changePrinter{fields: map[model.Kind][]string{}, standard: map[model.Kind]reflect.Value{}}
 	for w, err := range changes() {
 		if err != nil {
 			return err
@@ -90,11 +90,13 @@ type changePrinter struct {
 	// fields are the names of the fields of each kind, by their place in its type;
 	// empty for what the store assigns.
 	fields map[model.Kind][]string
+	// standard are the kinds' new objects.
+	standard map[model.Kind]reflect.Value
 }
 
 // print writes what a transaction did to one object: its action (create, update or
 // delete), its path and kind, and the fields that are different, each with what it
-// was and is, of which one is missing where there was or is no object. A secret text
+// was and is, of which one is missing where there was or is no object, and whether that is the default. A secret text
 // is not in it.
 func (p *changePrinter) print(w store.Written) {
 	action := "update"
@@ -124,9 +126,21 @@ func (p *changePrinter) print(w store.Written) {
 		if is.IsValid() {
 			p.text = appendValue(append(p.text, `,"after":`...), shownAfter.Field(i))
 		}
+		if one := cmp.Or(w.After, w.Before); action != "update" && isSame(reflect.ValueOf(one).Elem().Field(i), p.standardOf(one).Field(i)) {
+			p.text = append(p.text, `,"default":true`...)
+		}
 		p.text = append(p.text, '}')
 	}
 	p.text = append(p.text, "]}"...)
+}
+
+// standardOf returns a new object of the kind of an object.
+func (p *changePrinter) standardOf(obj model.Object) reflect.Value {
+	kind := obj.Key().Kind
+	if _, known := p.standard[kind]; !known {
+		p.standard[kind] = reflect.ValueOf(model.New(kind)).Elem()
+	}
+	return p.standard[kind]
 }
 
 // fieldsOf returns the fields of an object.

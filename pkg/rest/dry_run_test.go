@@ -29,9 +29,9 @@ var _ = Describe("A dry run", func() {
 		Expect(got.header.Get("Gatehouse-Revision")).To(Equal("10"))
 	},
 		Entry(nil, "POST", "/service", "Service_Name=till&fqdn=*", `{"action":"create","path":"/service/till","kind":"service",`+
-			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"*"},{"field":"https","after":"both"},{"field":"hsts_seconds","after":0},{"field":"client_validation_cacertificate","after":""},{"field":"public","after":false},{"field":"tags","after":[]}]}`),
+			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"*"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"tags","after":[],"default":true}]}`),
 		Entry(nil, "POST", "/proxy", "Name=two", `{"action":"create","path":"/proxy/two","kind":"proxy","fields":[{"field":"name","after":"two"},`+
-			`{"field":"http_port","after":8080},{"field":"https_port","after":8443},{"field":"listen_ip","after":"0.0.0.0"},{"field":"trusted_hops","after":0},{"field":"escaped_slashes","after":"redirect"},{"field":"underscore_headers","after":"reject"},{"field":"tls_min_version","after":"1.2"},{"field":"tags","after":[]}]}`),
+			`{"field":"http_port","after":8080,"default":true},{"field":"https_port","after":8443,"default":true},{"field":"listen_ip","after":"0.0.0.0","default":true},{"field":"trusted_hops","after":0,"default":true},{"field":"escaped_slashes","after":"redirect","default":true},{"field":"underscore_headers","after":"reject","default":true},{"field":"tls_min_version","after":"1.2","default":true},{"field":"tags","after":[],"default":true}]}`),
 		Entry(nil, "PUT", "/service/shop", "fqdn=*&tags=a", `{"action":"update","path":"/service/shop","kind":"service",`+
 			`"fields":[{"field":"fqdn","before":"shop.example.com","after":"*"},{"field":"tags","before":[],"after":["a"]}]}`),
 		Entry(nil, "PATCH", "/upstream/blue", "Upstream_port=81", `{"action":"update","path":"/upstream/blue","kind":"upstream",`+
@@ -41,14 +41,14 @@ var _ = Describe("A dry run", func() {
 		Entry(nil, "DELETE", "/service/shop/route/root", "", `{"action":"delete","path":"/service/shop/route/root/upstream/blue","kind":"route_upstream",`+
 			`"fields":[{"field":"service_name","before":"shop"},{"field":"route_name","before":"root"},{"field":"upstream_name","before":"blue"}]}`,
 			`{"action":"delete","path":"/service/shop/route/root","kind":"route","fields":[{"field":"service_name","before":"shop"},{"field":"route_name","before":"root"},`+
-				`{"field":"route_prefix","before":"/"},{"field":"route_config","before":{}},{"field":"tags","before":[]}]}`),
+				`{"field":"route_prefix","before":"/"},{"field":"route_config","before":{},"default":true},{"field":"tags","before":[],"default":true}]}`),
 		Entry(nil, "POST", "/service/shop/filter/limit", "", `{"action":"create","path":"/service/shop/filter/limit","kind":"service_filter",`+
 			`"fields":[{"field":"service_name","after":"shop"},{"field":"filter_name","after":"limit"}]}`),
 		Entry(nil, "POST", "/service/copy/shop/till", "", `{"action":"create","path":"/service/till","kind":"service",`+
-			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both"},{"field":"hsts_seconds","after":0},{"field":"client_validation_cacertificate","after":""},{"field":"public","after":false},{"field":"tags","after":[]}]}`),
+			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"tags","after":[],"default":true}]}`),
 		Entry(nil, "POST", "/revision/8/rollback", "", `{"action":"delete","path":"/filter/login","kind":"filter","fields":[{"field":"filter_name","before":"login"},`+
 			`{"field":"filter_type","before":"http_filter_oidc"},{"field":"filter_config","before":`+
-			strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")+`},{"field":"tags","before":[]}]}`),
+			strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")+`},{"field":"tags","before":[],"default":true}]}`),
 		Entry(nil, "POST", "/filter/login/config", "Filter_config="+strings.ReplaceAll(loginConfig, "open", "shut"),
 			`{"action":"update","path":"/filter/login","kind":"filter","fields":[{"field":"filter_config","before":`+
 				strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")+`,"after":`+strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")+`}]}`),
@@ -73,7 +73,7 @@ var _ = Describe("A dry run", func() {
 		path := "/service/" + service + "/route/root"
 		return []string{
 			`{"action":"create","path":"` + path + `","kind":"route","fields":[{"field":"service_name","after":"` + service + `"},{"field":"route_name","after":"root"},` +
-				`{"field":"route_prefix","after":"/"},{"field":"route_config","after":{}},{"field":"tags","after":[]}]}`,
+				`{"field":"route_prefix","after":"/"},{"field":"route_config","after":{},"default":true},{"field":"tags","after":[],"default":true}]}`,
 			link(path+"/upstream/blue", "route_upstream", "service_name", service, "route_name", "root", "upstream_name", "blue"),
 			link(path+"/filter/limit", "route_filter", "service_name", service, "route_name", "root", "filter_name", "limit"),
 		}
@@ -93,7 +93,7 @@ var _ = Describe("A dry run", func() {
 	},
 		Entry(nil, "/service/deepcopy/shop/till", slices.Concat([]string{
 			`{"action":"create","path":"/service/till","kind":"service","fields":[{"field":"service_name","after":"till"},` +
-				`{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both"},{"field":"hsts_seconds","after":0},{"field":"client_validation_cacertificate","after":""},{"field":"public","after":false},{"field":"tags","after":[]}]}`,
+				`{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"tags","after":[],"default":true}]}`,
 		}, root("till"), []string{
 			link("/service/till/filter/login", "service_filter", "service_name", "till", "filter_name", "login"),
 			link("/service/till/secret/hmac", "service_secret", "service_name", "till", "secret_name", "hmac"),
