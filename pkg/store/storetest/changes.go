@@ -21,6 +21,36 @@ func revisionSpecs(h *harness) {
 		Expect(h.revision(ctx)).To(Equal(int64(2)))
 	})
 
+	It("tell a writer what changed after one, of what it asks for, and the last that did", func(ctx SpecContext) {
+		h.create(ctx, upstream("a"), upstream("b"), upstream("c"))
+		h.create(ctx, upstream("d"))
+		for port := range 2 {
+			u := upstream("a")
+			u.Port = 80 + port
+			h.write(ctx, func(w store.Writer) error { return w.Replace(u) })
+		}
+		_, err := h.remove(ctx, model.UpstreamKey("b"))
+		Expect(err).NotTo(HaveOccurred())
+		by := func(revision int64) store.Revision {
+			return store.Revision{Revision: revision, Actor: "tester", Request: "POST /test"}
+		}
+		for at, want := range map[int64]map[model.Key]store.Revision{
+			1: {model.UpstreamKey("a"): by(4), model.UpstreamKey("b"): by(5)}, 3: {model.UpstreamKey("a"): by(4), model.UpstreamKey("b"): by(5)},
+			4: {model.UpstreamKey("b"): by(5)}, 5: nil,
+		} {
+			changed, known, err := h.changedSince(ctx, h.marks[at], "a", "b", "c")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(known).To(BeTrue())
+			Expect(changed).To(Equal(want), "%d", at)
+		}
+
+		By("a revision of another database")
+		changed, known, err := h.changedSince(ctx, model.Mark{Revision: 3, ID: "another"}, "a")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(known).To(BeFalse())
+		Expect(changed).To(BeEmpty())
+	})
+
 	It("do not increase if nothing changes", func(ctx SpecContext) {
 		h.create(ctx, upstream("a"))
 		Expect(h.write(ctx, func(store.Writer) error { return nil })).To(Equal(int64(1)))
@@ -161,6 +191,19 @@ func changeSpecs(h *harness) {
 	})
 }
 
+// changedSince returns which upstreams were changed after a mark.
+func (h *harness) changedSince(ctx context.Context, at model.Mark, names ...string) (changed map[model.Key]store.Revision, known bool, err error) {
+	keys := map[model.Key]bool{}
+	for _, name := range names {
+		keys[model.UpstreamKey(name)] = true
+	}
+	_, err = h.store.Write(ctx, origin(), func(w store.Writer) (err error) {
+		changed, known, err = w.ChangedSince(at, keys)
+		return err
+	})
+	return changed, known, err
+}
+
 func compactionSpecs(h *harness) {
 	createFive := func(ctx context.Context) {
 		GinkgoHelper()
@@ -180,6 +223,18 @@ func compactionSpecs(h *harness) {
 		change := h.since(ctx, 2)
 		Expect(change.Revision).To(Equal(int64(5)))
 		Expect(change.Entries).To(HaveLen(5))
+	})
+
+	It("is told to a writer who compares with what is gone", func(ctx SpecContext) {
+		createFive(ctx)
+		h.run(ctx, h.open(ctx, Settings{KeepEntries: 2}))
+		Eventually(ctx, isFull(ctx, 2), "10s").Should(BeTrue())
+		_, _, err := h.changedSince(ctx, h.marks[2], "u5")
+		Expect(err).To(MatchError(HavePrefix("the history no longer reaches back to revision 2 ")))
+		changed, known, err := h.changedSince(ctx, h.marks[3], "u3", "u5")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(known).To(BeTrue())
+		Expect(changed).To(Equal(map[model.Key]store.Revision{model.UpstreamKey("u5"): {Revision: 5, Actor: "tester", Request: "POST /test"}}))
 	})
 
 	It("removes what is too old, but not the newest revision", func(ctx SpecContext) {
