@@ -3,6 +3,11 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
+# One set of flags for all that is compiled, so that each package is compiled once. Only the
+# race detector (hack/test.sh) needs others.
+export CGO_ENABLED := 0
+export GOFLAGS := $(GOFLAGS) -trimpath -buildvcs=false
+
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
@@ -25,7 +30,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/gatehouse
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/gatehouse ./cmd/gatehouse
+	go build -ldflags '$(LDFLAGS)' -o bin/gatehouse ./cmd/gatehouse
 
 .PHONY: envoy
 envoy: ## fetch the pinned Envoy to bin/envoy
@@ -45,8 +50,8 @@ redis: ## fetch the Redis server of the tests to bin/redis-server
 
 .PHONY: ratelimit
 ratelimit: ## build the pinned rate-limit engine, bin/ratelimit
-	@CGO_ENABLED=0 go build -C ratelimit -trimpath -buildvcs=false -ldflags '-s -w' -o ../bin/ratelimit $(ENGINE)
-	@CGO_ENABLED=0 go build -C ratelimit -trimpath -buildvcs=false -ldflags '-s -w' -o ../bin/ratelimit-health ./health
+	@go build -C ratelimit -ldflags '-s -w' -o ../bin/ratelimit $(ENGINE)
+	@go build -C ratelimit -ldflags '-s -w' -o ../bin/ratelimit-health ./health
 
 .PHONY: ratelimit-image
 ratelimit-image: ratelimit ## build the image gatehouse-ratelimit:local of the engine (needs docker)
@@ -77,11 +82,11 @@ logs: ## follow the logs of the local stack (ARGS="edge inner")
 
 .PHONY: compose
 compose: ## build the pinned Docker Compose, bin/docker-compose, for machines without its plugin (3 minutes the first time)
-	@CGO_ENABLED=0 go build -C hack/compose -trimpath -buildvcs=false -ldflags '-s -w -X $(COMPOSE)/internal.Version=$(COMPOSE_VERSION)' -o ../../bin/docker-compose $(COMPOSE)/cmd
+	@go build -C hack/compose -ldflags '-s -w -X $(COMPOSE)/internal.Version=$(COMPOSE_VERSION)' -o ../../bin/docker-compose $(COMPOSE)/cmd
 
 .PHONY: dex
 dex: # build the pinned identity provider of the stack, bin/dex
-	@CGO_ENABLED=0 go build -C hack/dex -trimpath -buildvcs=false -ldflags '-s -w' -o ../../bin/dex github.com/dexidp/dex/cmd/dex
+	@go build -C hack/dex -ldflags '-s -w' -o ../../bin/dex github.com/dexidp/dex/cmd/dex
 
 .PHONY: schemathesis
 schemathesis: ## fetch the API checker of the tests to bin/schemathesis
@@ -141,12 +146,13 @@ image: image-files ## build gatehouse:local, the gateway with its Envoy in one c
 image-control-plane: image-files ## build gatehouse-control-plane:local, the control plane alone (needs docker)
 	$(DOCKER) build --network none --target control-plane -t $(CONTROL_PLANE_IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
-# make lint runs vet. The unsafe pointers of SQLite's translated C code are not checked,
-# which would take a third of its time.
+# What the specs run, besides bin/gatehouse.
+PARTS := build envoy postgres redis ratelimit kubernetes schemathesis clients providers
+
 .PHONY: test
-test: build envoy postgres redis ratelimit kubernetes schemathesis clients providers ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers
-	go test -race -vet=off -gcflags='modernc.org/...=-d=checkptr=0' -timeout 30m ./...
-	@echo "make test: everything passed"
+test: ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers
+	@$(MAKE) --no-print-directory -j 4 $(PARTS)
+	@hack/test.sh
 
 .PHONY: test-images
 test-images: ## build the images and run them in a Docker engine of their own, or in the one at DOCKER_HOST (needs root; minutes)
@@ -165,9 +171,13 @@ test-cluster: image-files ratelimit redis postgres ## start a real Kubernetes no
 	cd test/cluster && ../../hack/cluster.sh run ../../bin/cluster/specs -test.v -test.timeout 30m $(ARGS)
 	@echo "make test-cluster: everything passed"
 
+.PHONY: test-systemd
+test-systemd: build envoy postgres ## run the units of hack/systemd under systemd in a container of Debian (needs root; 250 MB the first time, so not in CI)
+	@hack/systemd.sh
+
 .PHONY: test-unit
 test-unit: ## run the tests that start no other programs
-	go test -race $(UNIT)
+	go test $(UNIT)
 
 .PHONY: golden
 golden: ## regenerate the golden files and delete stale ones
@@ -182,7 +192,7 @@ crds: ## regenerate the CustomResourceDefinitions and the generated Go code from
 	@hack/crds.sh
 
 .PHONY: types
-types: ## regenerate what repeats the types of filters and global configs in pkg/model: schemas, a table, the CustomResourceDefinitions
+types: ## regenerate what repeats pkg/model and api/calls.yaml: calls and schemas in openapi.yaml, a table, the CustomResourceDefinitions
 	go run ./hack/configtypes
 	@hack/crds.sh
 
@@ -206,7 +216,9 @@ bench: build envoy redis ratelimit ## measure next to a bare go-control-plane, a
 FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
 
 .PHONY: soak
-soak: build envoy postgres redis ratelimit providers ## run longer what make test runs briefly: the simulated Envoy, random changes, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, filters in all combinations, floods of handshakes, logins that come and go, the fuzzers (two hours)
+soak: build envoy postgres redis ratelimit providers ## run the end-to-end specs with a program that looks for races, and longer what make test runs briefly: the simulated Envoy, random changes, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, filters in all combinations, floods of handshakes, logins that come and go, the fuzzers (two hours)
+	CGO_ENABLED=1 go build -race -o bin/gatehouse-race ./cmd/gatehouse
+	GATEHOUSE_TEST_PROGRAM=$(CURDIR)/bin/gatehouse-race go test ./test/e2e -count=1 -timeout 2h -ginkgo.timeout 2h
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h -ginkgo.timeout 2h
 	GATEHOUSE_TEST_SEEDS=1000 go test ./pkg/build -count=1 -timeout 2h -ginkgo.timeout 2h -ginkgo.focus 'equals the result from scratch'
 	GATEHOUSE_TEST_SEEDS=1000 go test ./test/explain -count=1 -timeout 2h -ginkgo.timeout 2h

@@ -170,7 +170,7 @@ func checkTexts(p Params) error {
 		}
 	}
 	if !isToken(p.Token) {
-		return errors.New("the token is not one: it may have letters, digits and -._~+/= only")
+		return errors.New("expected a token of letters, digits and -._~+/= only")
 	}
 	return nil
 }

@@ -46,4 +46,4 @@ need_command wget "install wget, which debootstrap uses"
 dir=$(gatehouse_root)/bin/tools/debian-12-slim
 install_once "$dir" unpack
 "$docker" import --change 'CMD ["bash"]' "$dir/rootfs.tar" "$image" >/dev/null
-log "$image is there"
+log "$image exists"

@@ -15,4 +15,4 @@ if [ "${#missing[@]}" -gt 0 ]; then
 	log "installing ${missing[*]}"
 	apt-get install --yes --no-install-recommends "${missing[@]}" >&2 || fail "apt-get could not install ${missing[*]}; run apt-get update, then try again"
 fi
-log "$(chromium --version 2>/dev/null) is there"
+log "$(chromium --version 2>/dev/null) is installed"

@@ -283,7 +283,7 @@ stop() {
 given() {
 	dir=$1
 	programs=$root/bin/tools/node-$(pinned | sha256sum | cut -c 1-12)
-	[ -f "$dir/init" ] || fail "$dir is no directory of a node; hack/cluster.sh up prints one"
+	[ -f "$dir/init" ] || fail "$dir is not the directory of a node; hack/cluster.sh up prints one"
 	first || fail "the node in $dir has ended; hack/cluster.sh down $dir removes what is left"
 }
 

@@ -14,7 +14,7 @@ umask 022 # other users run the files
 
 # name_of NAME prints the name of the stand-in, which no registry has.
 name_of() {
-	[ -d "hack/images/$1" ] || fail "there is no image $1; there are dex, postgres, redis, nginx and prometheus"
+	[ -d "hack/images/$1" ] || fail "there is no image $1; the images are dex, postgres, redis, nginx and prometheus"
 	echo "gatehouse-stack-$1:local"
 }
 

@@ -25,7 +25,7 @@ check_words() {
 	for profile in ${PROFILES:-}; do
 		case $profile in
 		oidc | observe) ;;
-		*) fail "PROFILES: there is no profile $profile; there are oidc and observe" ;;
+		*) fail "PROFILES: there is no profile $profile; the profiles are oidc and observe" ;;
 		esac
 	done
 	case ${IMAGES:-} in

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/client"
 	"github.com/gatehouse-gateway/gatehouse/pkg/crd"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
 )
 
@@ -45,6 +46,7 @@ create. --secret-values writes them too, in the clear: for a running Gatehouse,
 	}
 	cmd.Flags().StringP("namespace", "n", "default", "namespace of the objects")
 	cmd.Flags().Bool("secret-values", false, "write the contents of secrets, in the clear")
+	cmd.Flags().StringSlice("upstream-allow", nil, "addresses that the cluster's control plane allows with its --upstream-allow")
 	cmd.Flags().String("secret-key-file", "", "key file that opens sealed secrets, for --secret-values")
 	return withServer(cmd)
 }
@@ -56,6 +58,10 @@ func exportCRD(cmd *cobra.Command, files []string) error {
 	}
 	if values && keyFile == "" && len(files) == 0 {
 		return fmt.Errorf("--secret-values needs --secret-key-file FILE: a running Gatehouse shows its secrets only sealed")
+	}
+	allow, err := allowed(cmd)
+	if err != nil {
+		return err
 	}
 	data, err := readConfiguration(cmd, files, values)
 	if err != nil {
@@ -78,7 +84,8 @@ func exportCRD(cmd *cobra.Command, files []string) error {
 			return fmt.Errorf("opening the secrets with %s: %w", keyFile, err)
 		}
 	}
-	objects, todo, err := crd.Export(doc, crd.ExportOptions{Namespace: text(cmd, "namespace"), Values: values})
+	options := crd.ExportOptions{Namespace: text(cmd, "namespace"), Values: values, Allow: allow}
+	objects, todo, err := crd.Export(doc, options)
 	if err != nil {
 		return err
 	}
@@ -90,6 +97,22 @@ func exportCRD(cmd *cobra.Command, files []string) error {
 		}
 	}
 	return crd.Write(cmd.OutOrStdout(), objects, todo)
+}
+
+// allowed reads --upstream-allow.
+func allowed(cmd *cobra.Command) (list []egress.Entry, err error) {
+	texts, err := cmd.Flags().GetStringSlice("upstream-allow")
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		entry, err := egress.ParseEntry(text)
+		if err != nil {
+			return nil, fmt.Errorf("--upstream-allow: %w", err)
+		}
+		list = append(list, entry)
+	}
+	return list, nil
 }
 
 // readConfiguration reads files, or asks the server.

@@ -83,6 +83,11 @@ var _ = Describe("export crd and import crd", func() {
 		Expect(r.stderr).To(HavePrefix("gatehouse: opening the secrets with " + key + "2: "))
 	})
 
+	It("write an address that the cluster allows", func() {
+		const doc = "{version: 1, upstreams: [{upstream_name: a, upstream_ip: web.internal, upstream_port: 1}, {upstream_name: b, upstream_ip: db, upstream_port: 1}]}"
+		Expect(run1(doc, "export", "crd", "-", "--upstream-allow", "10.0.0.0/8,db").stdout).To(ContainSubstring("externalName: db\n"))
+	})
+
 	DescribeTable("report what is wrong", func(stdin, want string, args ...string) {
 		r := run1(stdin, args...)
 		Expect(r.code).To(Equal(exitBadUsage))
@@ -95,6 +100,10 @@ var _ = Describe("export crd and import crd", func() {
 		Entry("what Kubernetes cannot represent", "{version: 1, upstreams: [{upstream_name: a, upstream_ip: '::1', upstream_port: 1}]}",
 			"this configuration cannot be carried to Kubernetes as it is:\n  /upstream/a: upstream_ip ::1 is the machine itself, which in a cluster is the Pod of the gateway, and Kubernetes refuses it: write an address that its nodes reach, or a host name",
 			"export", "crd", "-"),
+		Entry("what the control plane of a cluster refuses", "{version: 1, upstreams: [{upstream_name: a, upstream_ip: db, upstream_port: 1}]}",
+			"this configuration cannot be carried to Kubernetes as it is:\n  /upstream/a: upstream_ip \"db\" is not a complete host name, and the control plane of a cluster refuses it: "+
+				"change it, or name it in --upstream-allow, here and there", "export", "crd", "-"),
+		Entry("a list of allowed addresses with a mistake", "", `--upstream-allow: "10.0.0.1/8" has bits after its prefix length; 10.0.0.0/8 is meant, or a single address`, "export", "crd", "--upstream-allow", "10.0.0.1/8", "-"),
 		Entry("no objects", "a: b", "reading -: reading document 1: has no kind: it is not an object of Kubernetes", "import", "crd", "-"),
 		Entry("objects that refer to missing objects", "{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: a}, spec: {virtualhost: {fqdn: a.example.com}, filters: [{name: b}]}}",
 			"these objects cannot be read as a configuration:\n  GatewayHost a: the RouteFilter default/b is not among the objects", "import", "crd", "-"),

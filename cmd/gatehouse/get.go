@@ -17,10 +17,7 @@ func newGet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KIND [NAME]",
 		Short: "Show objects of a kind, or one of them",
-		Long: `Shows all objects of a kind, or all fields of one. The kinds are upstream,
-service, route, proxy, filter, globalconfig, secret, keyset and key, or their plurals.
-Routes belong to a service: get route SERVICE shows all of them; so do keys to a keyset. The table of secrets says
-which host names each is for, when it expires and which services use it.`,
+		Long:  getHelp(),
 		Example: `  gatehouse get upstreams
   gatehouse get upstream/blue -o yaml
   gatehouse get route shop
@@ -69,6 +66,23 @@ which host names each is for, when it expires and which services use it.`,
 	cmd.Flags().String("tag", "", "show only objects with this tag")
 	cmd.Flags().String("expires-before", "", "show only secrets whose certificate expires before: 30d or 12h from now, or a date such as 2026-12-24")
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+}
+
+// getHelp says which kinds there are.
+func getHelp() string {
+	var names, owned []string
+	for _, k := range client.Kinds() {
+		names = append(names, k.Name)
+		if k.In != "" {
+			owned = append(owned, "get "+k.Name+" "+strings.ToUpper(k.In))
+		}
+	}
+	last := len(names) - 1
+	return fmt.Sprintf(`Shows all objects of a kind, or all fields of one. The kinds are
+%s and %s, or their plurals.
+Those that belong to another object need its name: %s.
+The table of secrets says which host names each is for, when it expires and which services use it.`,
+		strings.Join(names[:last], ", "), names[last], strings.Join(owned, ", "))
 }
 
 // pathOf is the path of a list or of one object.

@@ -7,7 +7,7 @@ import (
 
 var _ = Describe("login test", func() {
 	const answer = `{"service_name":"shop","proxy_name":"gw","login":"/filter/staff","url":"https://shop.test:8443/","ok":false,"steps":[` +
-		`{"step":"login","result":"ok","message":"/filter/staff asks for it"},` +
+		`{"step":"login","result":"ok","message":"/filter/staff requires it"},` +
 		`{"step":"secret","result":"failed","message":"refused: \u001b[2J","advice":"write it again"}]}`
 
 	It("shows each step and what to do, and fails if a step fails", func() {
@@ -15,7 +15,7 @@ var _ = Describe("login test", func() {
 		got := run1("", "login", "test", "shop", "--proxy", "gw", "--url", "https://shop.test", "-o", "table")
 		Expect(got.code).To(Equal(1))
 		Expect(got.stdout).To(Equal(`https://shop.test:8443/
-ok       login          /filter/staff asks for it
+ok       login          /filter/staff requires it
 FAILED   secret         refused: \u001b[2J
                         -> write it again
 `))

@@ -186,7 +186,7 @@ func renewCertificates(cmd *cobra.Command, args []string) error {
 				files = append(files, e.File)
 			}
 			if len(due) == 0 && next != nil {
-				p.line("nothing ends within %s; the first to end is %s, on %s", plural(int(within/day), "day", "days"), filepath.Join(args[0], next.File), date(next.NotAfter))
+				p.line("nothing expires within %s; the first to expire is %s, on %s", plural(int(within/day), "day", "days"), filepath.Join(args[0], next.File), date(next.NotAfter))
 			} else if len(due) == 0 {
 				p.line("there is nothing to renew")
 			}

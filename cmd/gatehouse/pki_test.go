@@ -46,7 +46,7 @@ var _ = Describe("pki", func() {
 			Expect(err).NotTo(HaveOccurred())
 		}
 
-		Expect(ok("renew", dir, "--within", "10")).To(Equal("nothing ends within 10 days; the first to end is DIR/edge.crt, on " + ends(20) + "\n"))
+		Expect(ok("renew", dir, "--within", "10")).To(Equal("nothing expires within 10 days; the first to expire is DIR/edge.crt, on " + ends(20) + "\n"))
 		Expect(ok("renew", dir)).To(Equal("DIR/edge.crt: proxy edge, ends " + ends(20) + ", serial SERIAL\n"))
 		Expect(ok("renew", dir, "edge.crt", filepath.Join(dir, "server.crt"), "--days", "100")).To(Equal(
 			"DIR/edge.crt: proxy edge, ends " + ends(100) + ", serial SERIAL\nDIR/server.crt: server, ends " + ends(100) + ", serial SERIAL\n"))

@@ -337,7 +337,7 @@ func expiresBefore(cmd *cobra.Command, kind client.Kind, query url.Values, now t
 		return nil
 	}
 	if kind.Name != "secret" {
-		return fmt.Errorf("--expires-before is for secrets: %s do not end", kind.Plural())
+		return fmt.Errorf("--expires-before is for secrets: %s do not expire", kind.Plural())
 	}
 	at, err := momentOf(given, now)
 	if err != nil {

@@ -162,7 +162,7 @@ var _ = Describe("get secrets", func() {
 		for _, wrong := range []string{"soon", "-3d", "3 d", "30dd"} {
 			Expect(run1("", "get", "secrets", "--expires-before="+wrong).stderr).To(ContainSubstring("is neither a time from now such as 30d or 12h nor a date such as 2026-12-24"))
 		}
-		Expect(run1("", "get", "services", "--expires-before=30d")).To(Equal(result{2, "", "gatehouse: --expires-before is for secrets: services do not end\n"}))
+		Expect(run1("", "get", "services", "--expires-before=30d")).To(Equal(result{2, "", "gatehouse: --expires-before is for secrets: services do not expire\n"}))
 	})
 
 	DescribeTable("shows the time left", func(left time.Duration, want string) { Expect(remaining(left)).To(Equal(want)) },

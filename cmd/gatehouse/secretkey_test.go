@@ -121,11 +121,11 @@ var _ = Describe("secret-key", func() {
 		missing := filepath.Join(dir, "none.key")
 		for _, command := range []string{"add", "rotate", "remove-old"} {
 			Expect(run1("", "secret-key", command, "--data-dir", dir, "--secret-key-file", missing)).To(Equal(result{1, "", "gatehouse: the key file " + missing +
-				" does not exist (bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else)\n"}))
+				" does not exist (restore it, or name the right one with --secret-key-file: nothing else opens what was sealed with it)\n"}))
 		}
 		Expect(missing).NotTo(BeAnExistingFile())
 		Expect(os.Chmod(key, 0o644)).To(Succeed())
-		Expect(run1("", "secret-key", "rotate", "--data-dir", dir).stderr).To(HavePrefix("gatehouse: the key file " + key + " has mode 0644, which lets too many at it ("))
+		Expect(run1("", "secret-key", "rotate", "--data-dir", dir).stderr).To(HavePrefix("gatehouse: the key file " + key + " has mode 0644, which gives too many users access ("))
 	})
 
 	It("fails when it is interrupted, and changes nothing", func() {

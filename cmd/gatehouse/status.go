@@ -132,7 +132,7 @@ func (r *remote) showStatus(s serverStatus) error {
 		}
 	}
 	for _, n := range s.WaitingNodes {
-		envoys = append(envoys, []string{n.Node, n.Address, n.Version, "", "", "there is no such proxy; to make it: " + n.Create, n.Identity})
+		envoys = append(envoys, []string{n.Node, n.Address, n.Version, "", "", "there is no such proxy; to create it: " + n.Create, n.Identity})
 	}
 	engines := [][]string{{"RATE-LIMIT ENGINE", "STATE", "BECAUSE"}}
 	for _, e := range s.Engines {

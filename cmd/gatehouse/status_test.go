@@ -25,7 +25,7 @@ PROXY  ENVOY          VERSION  APPLIED  BEHIND  STATE
 alone                                           no Envoy is connected
 gw     10.1.0.1:4000  1.39.3   9        0       current
 gw     10.1.0.2:4000  1.39.3   5        4       refused
-edge   10.1.0.3:4000  1.39.3                    there is no such proxy; to make it: POST /proxy with Name=edge
+edge   10.1.0.3:4000  1.39.3                    there is no such proxy; to create it: POST /proxy with Name=edge
 
 RATE-LIMIT ENGINE  STATE    BECAUSE
 10.1.0.9:4000      current
@@ -50,10 +50,10 @@ NOT LIVE AS WRITTEN       WHY
 			`"waiting_nodes":[{"node":"edge","address":"10.1.0.3:4000","version":"1.39.3","connected_ts":"T","identity":"token edge","create":"POST /proxy"}]}]}}`, nil})
 		Expect(good("status", "-o", "table")).To(Equal(`one:1323: revision 1 is stored, Envoys get revision 1
 
-PROXY  ENVOY          VERSION  APPLIED  BEHIND  STATE                                            IDENTITY      INSTANCE
-gw     10.1.0.1:4000  1.39.3   1        0       current                                          token laptop
-gw     10.1.0.2:4000  1.39.3   1        0       current                                                        host-7
-edge   10.1.0.3:4000  1.39.3                    there is no such proxy; to make it: POST /proxy  token edge
+PROXY  ENVOY          VERSION  APPLIED  BEHIND  STATE                                              IDENTITY      INSTANCE
+gw     10.1.0.1:4000  1.39.3   1        0       current                                            token laptop
+gw     10.1.0.2:4000  1.39.3   1        0       current                                                          host-7
+edge   10.1.0.3:4000  1.39.3                    there is no such proxy; to create it: POST /proxy  token edge
 `))
 	})
 

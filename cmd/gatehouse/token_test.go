@@ -56,7 +56,7 @@ var _ = Describe("token", func() {
 		empty := filepath.Join(dir, "empty.db")
 		Expect(os.WriteFile(empty, nil, 0o600)).To(Succeed())
 		Expect(run1("", "token", "create", "ann", "--role", "admin", "--database-url", "sqlite://"+empty)).To(Equal(result{1, "",
-			"gatehouse: the file " + empty + " holds no database of Gatehouse" + noDatabase}))
+			"gatehouse: the file " + empty + " is not a database of Gatehouse" + noDatabase}))
 		Expect(os.ReadFile(empty)).To(BeEmpty())
 	})
 

@@ -1,22 +1,24 @@
-// Command configtypes generates what repeats the types of filters and global configs in
-// pkg/model: their schemas in api/openapi.yaml, their table in docs/api.md, and their
-// names in api/gateway/v1. It reads the Go types with their comments.
+// Command configtypes generates what repeats pkg/model. From the Go types of the configurations of filters and global
+// configs, with their comments: their schemas in api/openapi.yaml, their table in docs/api.md, and their names in
+// api/gateway/v1. From the table of kinds and the templates of api/calls.yaml: the calls in api/openapi.yaml.
 //
 // usage: configtypes, in the directory of go.mod
 //
 // The comment of a type or field is its description. Lines that begin with + are keywords
 // of its schema, with a value in YAML, which may name a constant; what follows belongs to it
-// until the next one. Three are not from OpenAPI:
+// until the next one. Four are not from OpenAPI:
 //
 //	+required          the field is required
 //	+page=headers.md   the page in docs about the type
 //	+or=StatedLimit    another Go type, whose JSON is also allowed
+//	+schema=HTTPS      the schema of the field, which is written by hand
 //
 // A comment after a field or type is only for readers of the code.
 package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -67,6 +69,13 @@ func generate(root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
+	calls, err := src.calls(filepath.Join(root, "api/calls.yaml"), map[model.Kind][]configType{
+		model.KindFilter: filters, model.KindGlobalConfig: globals,
+	})
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(sections, calls)
 	document, err := withSections(filepath.Join(root, "api/openapi.yaml"), sections)
 	if err != nil {
 		return nil, err

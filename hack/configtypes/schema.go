@@ -16,7 +16,8 @@ const schemas = "#/components/schemas/"
 func order() []string {
 	return []string{
 		"description", "$ref", "allOf", "anyOf", "type", "format", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum",
-		"minItems", "maxItems", "minProperties", "maxProperties", "required", "additionalProperties", "items", "properties", "example",
+		"minItems", "maxItems", "minProperties", "maxProperties", "required", "additionalProperties", "items", "properties",
+		"writeOnly", "example",
 	}
 }
 
@@ -29,8 +30,7 @@ type writer struct {
 
 // openAPI returns the sections of the OpenAPI document.
 func (s *source) openAPI(filters, globals []configType) (map[string]string, error) {
-	w := &writer{source: s}
-	sections := map[string]string{"filter configs": w.anyOf(filters), "global configs": w.anyOf(globals)}
+	w := &writer{source: s, due: forms(append(slices.Clone(filters), globals...))}
 	all := mapping("FilterType", fields(map[string]*yaml.Node{
 		"description": scalar(attached(filters, "service")), "type": scalar("string"), "enum": list(names(filters)),
 	}), "GlobalconfigType", fields(map[string]*yaml.Node{"type": scalar("string"), "enum": list(names(globals))}))
@@ -49,23 +49,20 @@ func (s *source) openAPI(filters, globals []configType) (map[string]string, erro
 		}
 		all.Content = append(all.Content, scalar(t.name), schema)
 	}
-	var err error
-	sections["schemas of configs"], err = show(all, 4)
-	return sections, err
+	text, err := show(all, 4)
+	return map[string]string{"schemas of configs": text}, err
 }
 
-// anyOf returns the line that names the schemas of types, and text.
-func (w *writer) anyOf(types []configType) string {
-	var refs []string
+// forms are the names of the schemas of types.
+func forms(types []configType) (names []string) {
 	for _, t := range types {
 		for _, name := range []string{t.spec.name, t.spec.doc.or} {
 			if name != "" {
-				w.meet(name)
-				refs = append(refs, `{$ref: "`+schemas+name+`"}`)
+				names = append(names, name)
 			}
 		}
 	}
-	return "          anyOf:\n            - " + strings.Join(append(refs, `{$ref: "`+schemas+`Text"}`), "\n            - ") + "\n"
+	return names
 }
 
 func (w *writer) meet(name string) {

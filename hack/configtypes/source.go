@@ -169,13 +169,15 @@ func (s *source) readDoc(group *ast.CommentGroup) (doc, error) {
 			d.page = value
 		case "or":
 			d.or = value
+		case "schema":
+			d.keywords["$ref"] = get(reference("schemas", value), "$ref")
 		default:
 			var n yaml.Node
 			if err := yaml.Unmarshal([]byte(value), &n); err != nil || n.Kind != yaml.DocumentNode {
 				return d, fmt.Errorf("the value of +%s is no YAML: %s", name, value)
 			}
 			if !slices.Contains(order(), name) {
-				return d, fmt.Errorf("+%s is no keyword; known are required, page, or, %s", name, strings.Join(order(), ", "))
+				return d, fmt.Errorf("+%s is not a keyword; known keywords are required, page, or, schema, %s", name, strings.Join(order(), ", "))
 			}
 			d.keywords[name] = n.Content[0]
 			if name != "example" {

@@ -105,7 +105,7 @@ func staleness(root string, m mutant) string {
 	case 0:
 		return "the text is no longer there: update the mutant, or delete it if the code is gone"
 	default:
-		return fmt.Sprintf("the text is there %d times: add a line", n)
+		return fmt.Sprintf("the text occurs %d times: add a line", n)
 	}
 }
 

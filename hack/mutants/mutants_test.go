@@ -143,7 +143,7 @@ var _ = Describe("the mutants", func() {
 			"BROKEN calc-6 calc/calc.go: what is no code",
 			"2 6 mutants caught (33%)",
 		}))
-		Expect(out.String()).To(ContainSubstring("the text is there 4 times"))
+		Expect(out.String()).To(ContainSubstring("the text occurs 4 times"))
 		Expect(out.String()).To(ContainSubstring("it does not compile"))
 		Expect(files(root)).To(Equal(before))
 		Expect(files(os.Getenv("TMPDIR"))).To(BeEmpty())

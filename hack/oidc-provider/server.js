@@ -29,10 +29,11 @@ const requests = [];
 let keys = newKeys();
 let provider = newProvider();
 
+// The pair is encoded as it is generated: Node's KeyObject.export to a JWK holds the key's
+// lock, and hangs forever if the garbage collector then ends the job that generated the key.
 function newKeys() {
-  const jwk = (type, options, alg) => ({
-    ...generateKeyPairSync(type, options).privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg,
-  });
+  const encoding = { publicKeyEncoding: { type: 'spki', format: 'jwk' }, privateKeyEncoding: { type: 'pkcs8', format: 'jwk' } };
+  const jwk = (type, options, alg) => ({ ...generateKeyPairSync(type, { ...options, ...encoding }).privateKey, kid: randomUUID(), use: 'sig', alg });
   return [jwk('rsa', { modulusLength: 2048 }, 'RS256'), jwk('ec', { namedCurve: 'P-256' }, 'ES256')];
 }
 

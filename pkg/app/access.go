@@ -38,7 +38,7 @@ func checkAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens s
 
 // checkAdminAccess is the same for the admin port.
 func checkAdminAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens store.Tokens, log *slog.Logger) (mayOpen bool, err error) {
-	p := port{"admin-addr", cfg.AdminAddr, addr, "read how the gateway is and change Envoy's log level"}
+	p := port{"admin-addr", cfg.AdminAddr, addr, "read the state of the gateway and change Envoy's log level"}
 	needed, err := p.needsToken(ctx, cfg, tokens)
 	switch {
 	case err != nil:

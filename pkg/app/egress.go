@@ -49,7 +49,7 @@ func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, registr
 	// A transaction has no context of its own; the program's outlives it.
 	ctx = context.WithoutCancel(ctx)
 	rules := func() precheck.Rules {
-		return precheck.Rules{Upstreams: upstreamLists(cfg), Lua: cfg.AllowLua, Machine: machine, Places: p.listenPlaces(), Unseal: p.store.Unseal, Open: func() (bool, error) {
+		return precheck.Rules{Upstreams: upstreamLists(cfg), Lua: cfg.AllowLua, Machine: machine, OwnAddresses: p.listenAddresses(), Unseal: p.store.Unseal, Open: func() (bool, error) {
 			some, err := p.store.HasTokens(ctx)
 			return !some && cfg.APIAdminToken == "", err
 		}}
@@ -64,16 +64,16 @@ func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, registr
 	return p.followCertificates(cfg, registry, to)
 }
 
-// listenPlaces returns the addresses where the program listens.
-func (p *controlPlane) listenPlaces() []egress.Place {
-	list := []egress.Place{
+// listenAddresses returns the addresses where the program listens.
+func (p *controlPlane) listenAddresses() []egress.OwnAddress {
+	list := []egress.OwnAddress{
 		{What: "Gatehouse's own API", Addr: addrPort(p.api.listener.Addr().String())}, {What: "Gatehouse's own xDS server", Addr: addrPort(p.xds.listener.Addr().String())},
 	}
 	if p.admin != "" {
-		list = append(list, egress.Place{What: "Envoy's admin endpoint", Addr: addrPort(p.admin)})
+		list = append(list, egress.OwnAddress{What: "Envoy's admin endpoint", Addr: addrPort(p.admin)})
 	}
 	if p.debug != nil {
-		list = append(list, egress.Place{What: "Gatehouse's own debug server", Addr: addrPort(p.debug.listener.Addr().String())})
+		list = append(list, egress.OwnAddress{What: "Gatehouse's own debug server", Addr: addrPort(p.debug.listener.Addr().String())})
 	}
 	return list
 }
@@ -87,14 +87,14 @@ func (p *controlPlane) foreignRules(cfg config.Config) (*egress.Foreign, error) 
 	if err != nil {
 		return nil, err
 	}
-	places := func() []egress.Place {
-		list := p.listenPlaces()
+	places := func() []egress.OwnAddress {
+		list := p.listenAddresses()
 		for _, proxy := range p.kube.Proxies() {
 			list = append(list, precheck.Listeners(proxy)...)
 		}
 		return list
 	}
-	return &egress.Foreign{Allow: cfg.UpstreamAllow, Machine: machine, Places: places, ClusterDomain: clusterDomain()}, nil
+	return &egress.Foreign{Allow: cfg.UpstreamAllow, Machine: machine, OwnAddresses: places, ClusterDomain: clusterDomain()}, nil
 }
 
 // clusterDomain returns the domain of the cluster that this Pod is in; the default elsewhere.

@@ -187,7 +187,7 @@ func (u upstreams) failing(ctx context.Context, proxy string) []inspect.Upstream
 func (u upstreams) healthOf(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
 	has := func(r *snapshot.Resource) bool {
 		if r.Discovered {
-			r = &snapshot.Resource{Endpoints: r.Objects} // all endpoints belong to its one upstream
+			r = &snapshot.Resource{Endpoints: r.Objects} // its endpoints belong to these
 		}
 		return slices.ContainsFunc(r.Endpoints, func(o snapshot.ObjectRef) bool { return names[o.Name] })
 	}

@@ -30,12 +30,13 @@ import (
 // kubeStatus publishes this replica's report in a ConfigMap, and writes conditions while this replica holds the
 // Lease.
 type kubeStatus struct {
-	board    *board.Board
-	report   func() replicas.Report
-	looker   *kubestatus.Looker
-	writer   *kubestatus.Writer
-	election kubestatus.Election
-	faults   *writeFaults
+	board         *board.Board
+	report        func() replicas.Report
+	looker        *kubestatus.Looker
+	writer        *kubestatus.Writer
+	installations *kubestatus.Installations
+	election      kubestatus.Election
+	faults        *writeFaults
 }
 
 // openKubeStatus sends no request yet. report is that of this replica, without what Kubernetes said.
@@ -49,6 +50,7 @@ func (p *controlPlane) openKubeStatus(cfg config.Config, registry *status.Regist
 		return nil, err
 	}
 	installation := installationLabel(cfg.Kubernetes.Proxies[0])
+	lease := "gatehouse-status-" + installation
 	k := &kubeStatus{faults: &writeFaults{registry: registry, log: p.log, by: map[string]string{}}}
 	k.board, err = board.New(board.Options{
 		Config: where, Namespace: namespace, Installation: installation, Replica: p.replica, Service: cfg.Kubernetes.XDSService,
@@ -62,20 +64,25 @@ func (p *controlPlane) openKubeStatus(cfg config.Config, registry *status.Regist
 		r.Replica = p.replica
 		return r
 	}
+	k.installations, err = kubestatus.NewInstallations(where, namespace, lease, k.faults.share)
+	if err != nil {
+		return nil, err
+	}
 	k.looker = kubestatus.NewLooker(kubestatus.Sources{
 		Proxies: cfg.Kubernetes.Proxies, Objects: func(ctx context.Context) ([]kubestatus.Cached, error) { return cachedObjects(ctx, p.kube) },
 		Became: p.kube.Objects, Report: k.report, Registry: registry, Log: p.log,
-		Others: func() []replicas.Other { return p.replicas.Others() }, Moved: func() <-chan struct{} { return p.replicas.Moved() }, Heard: k.board.Synced,
+		Installations: k.installations,
+		Others:        func() []replicas.Other { return p.replicas.Others() }, Moved: func() <-chan struct{} { return p.replicas.Moved() }, Heard: k.board.Synced,
 	})
 	p.kube.OnChange(k.looker.Tell)
 	k.writer, err = kubestatus.New(kubestatus.Options{
-		Config: where, Look: k.looker.Look, Changed: k.looker.Changed(), Fault: k.faults.set, Log: p.log,
+		Config: where, Controller: namespace + "/" + lease, Look: k.looker.Look, Changed: k.looker.Changed(), Fault: k.faults.set, Log: p.log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	k.election = kubestatus.Election{
-		Config: where, Namespace: namespace, Name: "gatehouse-status-" + installation, Identity: p.replica, Log: p.log,
+		Config: where, Namespace: namespace, Name: lease, Identity: p.replica, Log: p.log,
 		Fault: func(message string) { k.faults.set("Lease", message) },
 	}
 	return k, nil
@@ -85,7 +92,14 @@ func (p *controlPlane) openKubeStatus(cfg config.Config, registry *status.Regist
 func (k *kubeStatus) run(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return k.board.Run(ctx) })
 	group.Go(func() error { return k.looker.Run(ctx) })
-	group.Go(func() error { return k.election.Lead(ctx, k.writer.Run) })
+	group.Go(func() error {
+		return k.election.Lead(ctx, func(leading context.Context) {
+			var both sync.WaitGroup
+			both.Go(func() { k.installations.Run(leading) })
+			k.writer.Run(leading)
+			both.Wait()
+		})
+	})
 }
 
 // homeNamespace returns the namespace of the Lease and of the replicas' ConfigMaps: that of the Pod, otherwise that of the
@@ -170,8 +184,28 @@ type writeFaults struct {
 	registry *status.Registry
 	log      *slog.Logger
 
-	mu sync.Mutex
-	by map[string]string
+	mu     sync.Mutex
+	by     map[string]string
+	shared string
+}
+
+// share reports which other installations serve the objects of this one; empty if none does.
+func (f *writeFaults) share(message string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.shared == message {
+		return
+	}
+	f.shared = message
+	if message == "" {
+		f.log.Info("this replica reports no other installation any more")
+		f.registry.SetConditions("kubernetes installations", nil)
+		return
+	}
+	f.log.Warn("another installation serves the objects of this one", "reason", message)
+	f.registry.SetConditions("kubernetes installations", []model.Condition{
+		{Key: model.NewKey(kube.Actor, "Lease"), Code: model.KubernetesShared, Message: message},
+	})
 }
 
 func (f *writeFaults) set(what, message string) {

@@ -33,7 +33,7 @@ func (p *controlPlane) providerClient(cfg config.Config, settings compile.Settin
 		return nil, err
 	}
 	return oidc.NewClient(oidc.Options{
-		Rules:       oidc.Rules{Upstreams: settings.Upstreams, Allow: cfg.ProviderAllow, Machine: machine, Places: p.listenPlaces},
+		Rules:       oidc.Rules{Upstreams: settings.Upstreams, Allow: cfg.ProviderAllow, Machine: machine, OwnAddresses: p.listenAddresses},
 		Authorities: settings.Authorities, Open: settings.Open,
 	}), nil
 }

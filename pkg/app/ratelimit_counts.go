@@ -18,9 +18,9 @@ const topShown = 20
 // The API says this where it does not know everything.
 const (
 	noteNobody = "no request is limited: gatehouse serve needs --ratelimit-address"
-	noteNoURL  = "another process counts: --ratelimit-metrics names the URL of its metrics"
-	noteSilent = "no engine says what it has counted"
-	noteTop    = "which values are limited is not known: the engine's metrics do not tell; Envoy's access log has the " +
+	noteNoURL  = "another process counts: set --ratelimit-metrics to the URL of its metrics"
+	noteSilent = "no engine reports its counts"
+	noteTop    = "the engine's metrics do not show which values are limited; Envoy's access log has the " +
 		"addresses, at response_code_details request_rate_limited"
 	noteUntold = "; these limits are not in the engine's metrics, for their names: "
 )

@@ -118,7 +118,7 @@ var _ = Describe("The key of the secrets", func() {
 		Expect(os.Rename(path, path+".away")).To(Succeed())
 		r := serve(settings(dir, nil))
 		Eventually(r.done).Should(Receive(MatchError("the key file " + path + " does not exist " +
-			"(bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else)")))
+			"(restore it, or name the right one with --secret-key-file: nothing else opens what was sealed with it)")))
 		Expect(path).NotTo(BeAnExistingFile())
 		Expect(os.Rename(path+".away", path)).To(Succeed())
 		serve(settings(dir, nil)).port()

@@ -81,16 +81,16 @@ func checkXDSAccess(ctx context.Context, cfg config.Config, addr net.Addr, token
 	at := []any{"xds", addr.String()}
 	switch {
 	case cfg.InsecureXDS && p.local():
-		log.Info("the xds port asks nobody for a proof, and only this machine reaches it", append(at, "reason", "--insecure-xds")...)
+		log.Info("the xds port requires no authentication, and only this machine reaches it", append(at, "reason", "--insecure-xds")...)
 		return true, nil
 	case cfg.InsecureXDS:
 		log.Warn("everybody who reaches the xds port can read every configuration, private keys included", append(at, "reason", "--insecure-xds")...)
 		return true, nil
 	case cfg.XDSTLSClientCA != "":
-		log.Info("clients of the xds port prove who they are", append(at, "by", "certificate or token")...)
+		log.Info("clients of the xds port authenticate", append(at, "by", "certificate or token")...)
 		return false, nil
 	case cfg.XDSTLSCert != "":
-		log.Info("clients of the xds port prove who they are", append(at, "by", "token")...)
+		log.Info("clients of the xds port authenticate", append(at, "by", "token")...)
 		return false, nil
 	case p.local():
 		return true, nil
@@ -100,7 +100,7 @@ func checkXDSAccess(ctx context.Context, cfg config.Config, addr net.Addr, token
 		return false, err
 	}
 	if !some {
-		return false, &SettingError{fmt.Errorf("--%s %s is not a loopback address, and nothing proves who connects there, so everybody who reaches it could read the configuration of every proxy, "+
+		return false, &SettingError{fmt.Errorf("--%s %s is not a loopback address, and clients do not authenticate there, so everybody who reaches it could read the configuration of every proxy, "+
 			"private keys included: give it a certificate with --xds-tls-cert and --xds-tls-key, and the authority of the Envoys' certificates with --xds-tls-client-ca "+
 			"(gatehouse pki makes them), or allow it with --insecure-xds", p.flag, p.given)}
 	}

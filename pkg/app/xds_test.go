@@ -33,7 +33,7 @@ var _ = Describe("An xDS port", func() {
 
 	It("does not start outside the loopback if no client could prove its identity", func() {
 		r := serve(settings(GinkgoT().TempDir(), map[string]string{"xds-addr": elsewhere}))
-		Eventually(r.done).Should(Receive(MatchError("--xds-addr 0.0.0.0:0 is not a loopback address, and nothing proves who connects there, " +
+		Eventually(r.done).Should(Receive(MatchError("--xds-addr 0.0.0.0:0 is not a loopback address, and clients do not authenticate there, " +
 			"so everybody who reaches it could read the configuration of every proxy, private keys included: " +
 			"give it a certificate with --xds-tls-cert and --xds-tls-key, and the authority of the Envoys' certificates with --xds-tls-client-ca " +
 			"(gatehouse pki makes them), or allow it with --insecure-xds")))
@@ -54,12 +54,12 @@ var _ = Describe("An xDS port", func() {
 		Entry("elsewhere on request, with a warning", func() map[string]string { return map[string]string{"insecure-xds": "true"} }, elsewhere,
 			`level=WARN msg="everybody who reaches the xds port can read every configuration, private keys included" xds=\S+ reason=--insecure-xds`),
 		Entry("elsewhere with a certificate and authorities", xdsFiles, elsewhere,
-			`level=INFO msg="clients of the xds port prove who they are" xds=\S+ by="certificate or token"`),
+			`level=INFO msg="clients of the xds port authenticate" xds=\S+ by="certificate or token"`),
 		Entry("elsewhere with a certificate alone", func() map[string]string {
 			flags := xdsFiles()
 			delete(flags, "xds-tls-client-ca")
 			return flags
-		}, elsewhere, `level=INFO msg="clients of the xds port prove who they are" xds=\S+ by=token`),
+		}, elsewhere, `level=INFO msg="clients of the xds port authenticate" xds=\S+ by=token`),
 	)
 
 	It("does not start with unusable files", func() {

@@ -10,15 +10,16 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/build"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 // keysIn returns the clients of the keys that a proxy receives.
 func keysIn(s *snapshot.Snapshot) (clients []string) {
 	GinkgoHelper()
-	return keysFor(translate.KeyFilter, s)
+	return keysFor(seam.KeyFilter, s)
 }
 
 // keysFor returns the clients of the keys that one of the filters receives.
@@ -97,7 +98,7 @@ var _ = Describe("A change of a key", func() {
 		b := newBuild()
 		b.Apply(with())
 		s := next(b, either, key("b", "new")).Snapshots["gw"]
-		Expect(keysFor(translate.AnyKeyFilter, s)).To(Equal([]string{"-", "b/new", "b/x"}))
+		Expect(keysFor(credential.AnyKeyFilter, s)).To(Equal([]string{"-", "b/new", "b/x"}))
 		Expect(keysIn(s)).To(Equal([]string{"-"}))
 	})
 
@@ -108,7 +109,7 @@ var _ = Describe("A change of a key", func() {
 		next(b, either)
 		revoked := b.Apply(model.Change{Revision: 3, Entries: []model.Entry{{Key: model.APIKeyKey("b", "x")}}})
 		Expect(revoked.Snapshots).To(HaveKey("gw"))
-		Expect(keysFor(translate.AnyKeyFilter, revoked.Snapshots["gw"])).To(Equal([]string{"-"}))
+		Expect(keysFor(credential.AnyKeyFilter, revoked.Snapshots["gw"])).To(Equal([]string{"-"}))
 	})
 
 	It("is known for the sets that hosts of Envoys may still name, with the keys that are valid now", func() {

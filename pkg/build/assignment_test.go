@@ -85,6 +85,43 @@ var _ = Describe("A change of endpoints", func() {
 		Expect(many).To(BeNumerically("<", few+20))
 	})
 
+	It("rebuilds the assignments of the clusters that contain the upstream, and so does its weight", func() {
+		b := newBuild()
+		c := discoveredServices(4)
+		link := func(service, upstream string) model.Entry {
+			o := &model.RouteUpstream{ID: 99, Service: service, Route: "root", Upstream: upstream}
+			return model.Entry{Key: o.Key(), Object: o}
+		}
+		c.Entries = append(c.Entries, link("s0", "s1"), link("s2", "s0"))
+		before := b.Apply(c).Snapshots["gw"]
+		// changed returns the names of the assignments that a change changes, and checks that it changes no cluster and no
+		// route.
+		changed := func(change model.Change) (names []string) {
+			GinkgoHelper()
+			after := b.Apply(change).Snapshots["gw"]
+			Expect(after.Clusters).To(Equal(before.Clusters))
+			Expect(after.Hosts).To(Equal(before.Hosts))
+			for i, r := range after.Endpoints {
+				if r.Version != before.Endpoints[i].Version {
+					names = append(names, r.Name)
+				}
+			}
+			before = after
+			return names
+		}
+		endpoints := func(upstream string, edition int) model.Change {
+			moved := map[model.Key]*model.Endpoints{model.UpstreamKey(upstream): fiveEndpoints(edition)}
+			return model.Change{Revision: 1, Endpoints: moved}
+		}
+		Expect(changed(endpoints("s0", 1))).To(Equal([]string{"s0+s1", "s0+s2"}))
+		Expect(changed(endpoints("s1", 2))).To(Equal([]string{"s0+s1", "s1"}))
+		Expect(changed(endpoints("s3", 1))).To(Equal([]string{"s3"}))
+		heavy := model.NewUpstream()
+		heavy.ID, heavy.Name, heavy.IP, heavy.Port, heavy.Weight = 1, "s1", "127.0.0.1", 80, 300
+		weighed := model.Change{Revision: 2, Entries: []model.Entry{{Key: heavy.Key(), Object: heavy}}}
+		Expect(changed(weighed)).To(Equal([]string{"s0+s1"}))
+	})
+
 	It("reaches the proxies that have the upstream, and no other", func() {
 		b := newBuild()
 		c := discoveredServices(1)

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
@@ -25,8 +27,9 @@ type Build struct {
 	proxies  map[string]*proxy
 	limits   rateLimits
 	secrets  *secretCache
-	// assignments are the assignments of discovered upstreams, by upstream.
-	assignments map[string]*assignment
+	// assignments are the assignments of discovered upstreams, by upstream. joined are those of
+	// clusters of several, by cluster, as far as the last Apply needed them.
+	assignments, joined map[string]*assignment
 }
 
 // service is the result for one service.
@@ -98,18 +101,18 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, err := snapshot.NewRouteHead(translate.RouteConfiguration(), unavailable, &snapshot.Keeper{Host: translate.KeeperHost(), Route: translate.KeeperRoute})
+	head, err := snapshot.NewRouteHead(translate.RouteConfiguration(), unavailable, &snapshot.SecretHost{Host: credential.KeeperHost(), Route: credential.KeeperRoute})
 	if err != nil {
 		return nil, err
 	}
-	jwt, err := snapshot.NewExtensionHead(translate.JWTFilter, translate.ClosedTokenChecks())
+	jwt, err := snapshot.NewExtensionHead(seam.TokenFilter, credential.ClosedTokenChecks())
 	if err != nil {
 		return nil, err
 	}
 	return &Build{
 		settings: settings, head: head, jwt: jwt, config: model.NewConfig(),
 		services: map[string]*service{}, proxies: map[string]*proxy{}, limits: newRateLimits(), secrets: newSecretCache(),
-		assignments: map[string]*assignment{},
+		assignments: map[string]*assignment{}, joined: map[string]*assignment{},
 	}, nil
 }
 
@@ -158,7 +161,8 @@ func (b *Build) Apply(change model.Change) Result {
 		}
 		dirty[name] = b.applyProxy(tree)
 	}
-	b.applyAssignments(touched.Upstreams, &result, dirty)
+	b.applyAssignments(touched.Upstreams, &result)
+	b.moveEndpoints(change, touched.Upstreams, dirty)
 	for name, state := range b.proxies {
 		if state.keyLists.hasAny(touched.KeySets) {
 			relisten[name], dirty[name] = b.config.Proxy(name), state
@@ -251,11 +255,9 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
 	if p == nil {
-		p = &proxy{name: name, builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{}, keyLists: keyLists{translate.AnyKeyFilter: {}, translate.KeyFilter: {}}}
+		p = &proxy{name: name, builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{}, keyLists: keyLists{credential.AnyKeyFilter: {}, seam.KeyFilter: {}}}
 		b.proxies[name] = p
-		for _, a := range b.assignments {
-			p.builder.SetAssignment(a.resource.Name, a.resource)
-		}
+		p.builder.AssignWith(b.assignmentOf)
 	}
 	services := tree.Services
 	before := p.limits
@@ -317,10 +319,10 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []string) []ir.Listener {
 	list := []ir.Listener{compile.Listener(tree, b.settings, needs)}
 	for _, set := range needs.KeySets {
-		list[0].Keys = append(list[0].Keys, compile.Keys(b.config.Keys(set))...)
+		list[0].Keys = append(list[0].Keys, credential.Keys(b.config.Keys(set))...)
 	}
 	for _, set := range needs.AnyKeySets {
-		list[0].AnyKeys = append(list[0].AnyKeys, compile.Keys(b.config.Keys(set))...)
+		list[0].AnyKeys = append(list[0].AnyKeys, credential.Keys(b.config.Keys(set))...)
 	}
 	if l := compile.HTTPSListener(tree, b.settings, needs, b.namesBeside(needs, services)); l != nil {
 		list = append(list, *l)

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,9 +16,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// caseObjects returns the valid objects of all golden cases.
-func caseObjects() (list []model.Object) {
-	GinkgoHelper()
+// caseObjects returns the valid objects of all golden cases. Nothing changes them.
+var caseObjects = sync.OnceValue(func() (list []model.Object) {
 	for _, dir := range caseDirs() {
 		for _, e := range readInput(filepath.Join(dir, "in.yaml")).Change.Entries {
 			if len(e.Object.Validate()) == 0 {
@@ -26,7 +26,7 @@ func caseObjects() (list []model.Object) {
 		}
 	}
 	return list
-}
+})
 
 // keysOfType lists the JSON keys of a struct and, after a dot, those of its
 // fields. It does not enter a type within itself.

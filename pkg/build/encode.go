@@ -72,11 +72,7 @@ func encodeCluster(c *ir.Cluster, cache *secretCache) (named snapshot.Named, err
 	if err != nil {
 		return named, err
 	}
-	refs := make([]snapshot.ObjectRef, len(c.Upstreams))
-	for i, name := range c.Upstreams {
-		refs[i] = objectRef(model.UpstreamKey(name))
-	}
-	r, err := snapshot.NewCluster(out, refs...)
+	r, err := snapshot.NewCluster(out, upstreamRefs(c.Upstreams)...)
 	if err != nil {
 		return named, err
 	}
@@ -219,6 +215,14 @@ func encodeAll[M any](messages []M, encode func(M, ...snapshot.ObjectRef) (*snap
 		list = append(list, r)
 	}
 	return list, nil
+}
+
+func upstreamRefs(names []string) []snapshot.ObjectRef {
+	refs := make([]snapshot.ObjectRef, len(names))
+	for i, name := range names {
+		refs[i] = objectRef(model.UpstreamKey(name))
+	}
+	return refs
 }
 
 // objectRef converts the key of an object to the form in resources.

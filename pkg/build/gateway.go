@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
@@ -28,10 +29,8 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 		whole := *s.host
 		host := &whole
 		of := b.config.Service(name)
-		if p.login != nil && p.login.err == nil && compile.TakesGlobalLogin(of) {
-			if with, err := compile.WithLogin(host, p.login.login); err == nil {
-				host.Login, host.Reserved = with.Login, with.Reserved
-			}
+		if p.login != nil && p.login.err == nil && credential.TakesGlobalLogin(of) {
+			_ = p.login.login.AddTo(host) // p.closed has the error
 		}
 		host.First = compile.PlainRoutes(of.Service, tree.Proxy)
 		if _, closed := p.closed[name]; closed || s.closed {
@@ -40,7 +39,9 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 		g.Hosts = append(g.Hosts, host)
 	}
 	for _, r := range p.builder.Snapshot(b.Revision()).Endpoints {
-		g.Assignments = append(g.Assignments, b.assignments[r.Objects[0].Name].ir)
+		a := *b.assign(r.Objects).ir
+		a.Name = r.Name // clusters for the calls of filters share the endpoints
+		g.Assignments = append(g.Assignments, &a)
 	}
 	return g
 }

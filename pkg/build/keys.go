@@ -4,10 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 // keyLists are the sets that a proxy's routes have required since the program started, by the list that
@@ -16,13 +16,13 @@ type keyLists map[string]map[string]bool
 
 // setsOf returns the key sets that routes require, by the list that contains their keys.
 func setsOf(needs ir.Needs) map[string][]string {
-	return map[string][]string{translate.KeyFilter: needs.KeySets, translate.AnyKeyFilter: needs.AnyKeySets}
+	return map[string][]string{seam.KeyFilter: needs.KeySets, credential.AnyKeyFilter: needs.AnyKeySets}
 }
 
 // partsOf returns the parts of lists that a host with the needs names.
 func partsOf(needs ir.Needs) []snapshot.Part {
 	var list []snapshot.Part
-	for _, filter := range []string{translate.AnyKeyFilter, translate.KeyFilter} {
+	for _, filter := range []string{credential.AnyKeyFilter, seam.KeyFilter} {
 		for _, set := range setsOf(needs)[filter] {
 			list = append(list, snapshot.Part{Extension: filter, Name: set})
 		}
@@ -32,21 +32,21 @@ func partsOf(needs ir.Needs) []snapshot.Part {
 
 // hasAny reports whether a list has, or had, one of the sets.
 func (k keyLists) hasAny(sets []string) bool {
-	return slices.ContainsFunc(sets, func(set string) bool { return k[translate.KeyFilter][set] || k[translate.AnyKeyFilter][set] })
+	return slices.ContainsFunc(sets, func(set string) bool { return k[seam.KeyFilter][set] || k[credential.AnyKeyFilter][set] })
 }
 
 // listKeys returns the lists of a proxy. Sets that are no longer required have the keys that are valid
 // now: a revoked key is revoked everywhere.
 func (b *Build) listKeys(p *proxy) []*snapshot.List {
 	var lists []*snapshot.List
-	for _, filter := range []string{translate.AnyKeyFilter, translate.KeyFilter} {
+	for _, filter := range []string{credential.AnyKeyFilter, seam.KeyFilter} {
 		had := p.keyLists[filter]
 		wanted, keys := setsOf(p.needs)[filter], map[string][]ir.APIKey{}
 		for _, set := range wanted {
 			had[set] = true
 		}
 		for set := range had {
-			if keys[set] = compile.Keys(b.config.Keys(set)); len(keys[set]) == 0 && !slices.Contains(wanted, set) {
+			if keys[set] = credential.Keys(b.config.Keys(set)); len(keys[set]) == 0 && !slices.Contains(wanted, set) {
 				delete(keys, set)
 			}
 		}
@@ -56,7 +56,7 @@ func (b *Build) listKeys(p *proxy) []*snapshot.List {
 			for _, set := range sets {
 				all = append(all, keys[set]...)
 			}
-			out, err := translate.KeyList(filter, all)
+			out, err := credential.KeyList(filter, all)
 			if err != nil {
 				return nil, err
 			}

@@ -2,11 +2,10 @@ package build
 
 import (
 	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -16,86 +15,45 @@ import (
 // encodeFilterClusters encodes what the filters of a host name: its login, what verifies tokens, and the
 // clusters that other filters call.
 func encodeFilterClusters(h *ir.Host, cache *clusterCache) (named snapshot.Named, needs snapshot.Needs, err error) {
-	if named, needs, err = encodeLogin(h.Login, cache); err != nil {
+	named, needs, err = encodeNamed(credential.NamedBy(h), cache)
+	if err != nil {
 		return named, needs, err
 	}
 	asked, names, err := cache.encodeCallClusters(h.Asked)
 	named.Clusters, named.Secrets = append(named.Clusters, asked.Clusters...), append(named.Secrets, asked.Secrets...)
 	needs.Clusters = append(needs.Clusters, names...)
-	if err != nil {
-		return named, needs, err
-	}
-	return named, needs, encodeTokens(h, &named, &needs)
-}
-
-// encodeLogin encodes what the login of a host names; nothing if there is no login.
-func encodeLogin(l *ir.Login, cache *clusterCache) (named snapshot.Named, needs snapshot.Needs, err error) {
-	if l == nil {
-		return named, needs, nil
-	}
-	from := loginKey(l.Name)
-	if named, err = cache.encode(l.Cluster); err != nil {
-		return named, needs, err
-	}
-	named = snapshot.Named{Clusters: slices.Clone(named.Clusters), Secrets: slices.Clone(named.Secrets)}
-	needs.Clusters = []string{l.Cluster.Name}
-	for _, s := range translate.SecretsOfLogin(l) {
-		r, err := snapshot.NewSecret(s, objectRef(from))
-		if err != nil {
-			return named, needs, err
-		}
-		named.Secrets = append(named.Secrets, r)
-		needs.Secrets = append(needs.Secrets, s.GetName())
-	}
-	err = encodeTokenCheck(l.Token, &named, &needs)
 	return named, needs, err
 }
 
-// encodeTokenCheck adds what verifies tokens, if t is not nil.
-func encodeTokenCheck(t *ir.TokenCheck, named *snapshot.Named, needs *snapshot.Needs) error {
-	if t == nil {
-		return nil
-	}
-	from, _ := path.Split(t.Name)
-	p, err := snapshot.NewProvider(t.Name, translate.TokenCheck(t), objectRef(loginKey(strings.TrimSuffix(from, "/"))))
-	if err != nil {
-		return err
-	}
-	named.Providers, needs.Providers = append(named.Providers, p), append(needs.Providers, p.Name)
-	return nil
-}
-
-// encodeTokens adds what verifies the tokens of a host and its routes.
-func encodeTokens(h *ir.Host, named *snapshot.Named, needs *snapshot.Needs) error {
-	checks := map[string]*ir.TokenCheck{}
-	if t := h.AllTokens(); t != nil {
-		checks[t.Check.Name] = t.Check
-	}
-	for _, of := range h.Routes {
-		for _, r := range of.All() {
-			if t := r.AllTokens(); t != nil {
-				checks[t.Check.Name] = t.Check
-			}
+// encodeNamed encodes what the credentials of a host name.
+func encodeNamed(by credential.Named, cache *clusterCache) (named snapshot.Named, needs snapshot.Needs, err error) {
+	for _, c := range by.Clusters {
+		if err := cache.encodeInto(&named, c); err != nil {
+			return named, needs, err
 		}
+		needs.Clusters = append(needs.Clusters, c.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(checks)) {
-		if err := encodeTokenCheck(checks[name], named, needs); err != nil {
-			return err
+	for _, s := range by.Secrets {
+		r, err := snapshot.NewSecret(s.Secret, objectRef(s.Of))
+		if err != nil {
+			return named, needs, err
 		}
+		named.Secrets, needs.Secrets = append(named.Secrets, r), append(needs.Secrets, r.Name)
 	}
-	return nil
-}
-
-// loginKey returns the key of the filter or global config that a login or a check is named after.
-func loginKey(of string) model.Key {
-	kind, name, _ := strings.Cut(of, "/")
-	return model.NewKey(model.Kind(kind), name)
+	for _, p := range by.Providers {
+		r, err := snapshot.NewProvider(p.Name, p.Config, objectRef(p.Of))
+		if err != nil {
+			return named, needs, err
+		}
+		named.Providers, needs.Providers = append(named.Providers, r), append(needs.Providers, r.Name)
+	}
+	return named, needs, nil
 }
 
 // withLogin returns the parts of a service with the login of a proxy's global config. They are unchanged if
 // there is none, and a fixed 503 if it cannot be enforced.
 func (b *Build) withLogin(p *proxy, s *service, name string) (*snapshot.Parts, *model.Condition) {
-	if p.login == nil || !compile.TakesGlobalLogin(b.config.Service(name)) {
+	if p.login == nil || !credential.TakesGlobalLogin(b.config.Service(name)) {
 		return s.parts, nil
 	}
 	parts, err := p.login.addTo(s)
@@ -112,7 +70,7 @@ func (b *Build) withLogin(p *proxy, s *service, name string) (*snapshot.Parts, *
 
 // globalLogin is the login for the services of a proxy. It is built once for all of them.
 type globalLogin struct {
-	login *ir.Login
+	login *credential.Login
 	// reserved are the routes of the login. named are the resources that it names.
 	reserved []*snapshot.Route
 	named    snapshot.Named
@@ -123,16 +81,16 @@ type globalLogin struct {
 
 // newGlobalLogin builds the login of a proxy; nil if there is none.
 func newGlobalLogin(t *model.ProxyTree, in builder) *globalLogin {
-	login, err := compile.GlobalLogin(t, in.settings)
+	login, err := credential.GlobalLogin(t.GlobalConfigs, compile.Places(t.Named, in.settings))
 	if login == nil && err == nil {
 		return nil
 	}
 	g := &globalLogin{login: login, err: err}
 	if err == nil {
-		g.named, g.needs, g.err = encodeLogin(login, in.clusters)
+		g.named, g.needs, g.err = encodeNamed(login.Named(), in.clusters)
 	}
 	if g.err == nil {
-		g.reserved, g.err = encodeRoutes(compile.ReservedRoutes(login))
+		g.reserved, g.err = encodeRoutes(credential.ReservedRoutes(login))
 	}
 	return g
 }
@@ -142,7 +100,7 @@ func (g *globalLogin) addTo(s *service) (*snapshot.Parts, error) {
 	if g.err != nil {
 		return nil, g.err
 	}
-	host, err := compile.WithLogin(s.host, g.login)
+	host, err := credential.WithLogin(s.host, g.login)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +108,16 @@ func (g *globalLogin) addTo(s *service) (*snapshot.Parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The metadata replaces that of the host, so it has to have what other filters say too.
+	whole := *s.host
+	if err := g.login.AddTo(&whole); err != nil {
+		return nil, err
+	}
+	of, err := translate.VirtualHost(&whole)
+	if err != nil {
+		return nil, err
+	}
+	vh.Metadata = of.GetMetadata()
 	all := newNames()
 	all.add(s.parts.Named)
 	all.add(g.named)

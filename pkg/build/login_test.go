@@ -11,9 +11,10 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/build"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 const (
@@ -70,8 +71,8 @@ func asks(b *build.Build, proxy string) map[string]string {
 		switch {
 		case len(h.Routes) == 1 && h.Routes[0].Name == "unavailable":
 			all[h.Name] = "503"
-		case h.Login != nil:
-			all[h.Name] = h.Login.Name
+		case credential.LoginOf(h) != nil:
+			all[h.Name] = credential.LoginOf(h).Name
 		default:
 			all[h.Name] = ""
 		}
@@ -250,6 +251,26 @@ var _ = Describe("A login of a service", func() {
 		Expect(conditions["service shop"][0].Message).To(HavePrefix("filter two cannot be enforced: the service has another http_filter_oidc too"))
 	})
 
+	It("of a proxy leaves the answer of a service that is closed for maintenance", func() {
+		c := shops()
+		for _, o := range []model.Object{
+			&model.Filter{Name: "closed", Type: model.FilterMaintenance, Config: `{"body":"gone fishing"}`},
+			&model.ServiceFilter{Service: "shop", Filter: "closed"},
+		} {
+			*o.Meta().ID = int64(len(c.Entries) + 1)
+			c.Entries = append(c.Entries, model.Entry{Key: o.Key(), Object: o})
+		}
+		for _, h := range newBuild().Apply(c).Snapshots["gw"].Hosts {
+			vh, err := h.VirtualHost()
+			Expect(err).NotTo(HaveOccurred())
+			if h.Name == "shop" {
+				Expect(seam.Said(vh.GetMetadata(), "login").GetStringValue()).To(Equal("globalconfig/login"))
+				answer := seam.Said(vh.GetMetadata(), "maintenance").GetStructValue().GetFields()
+				Expect(answer["body"].GetStringValue()).To(Equal("gone fishing"))
+			}
+		}
+	})
+
 	It("has the same secrets for every service that it is attached to", func() {
 		b := newBuild()
 		s := b.Apply(shops()).Snapshots["gw"]
@@ -261,7 +282,7 @@ var _ = Describe("A login of a service", func() {
 				Expect(h.Secrets).To(Equal([]string{"login/filter/staff/client", "login/filter/staff/hmac"}))
 			}
 		}
-		Expect(slices.ContainsFunc(s.Hosts, func(h *snapshot.Host) bool { return h.Name == translate.KeeperName })).To(BeTrue())
+		Expect(slices.ContainsFunc(s.Hosts, func(h *snapshot.Host) bool { return h.Name == credential.KeeperName })).To(BeTrue())
 	})
 })
 

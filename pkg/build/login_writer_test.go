@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
@@ -119,10 +120,10 @@ func (w *writer) learn() map[model.Key]*model.Provider {
 // loginsOf counts the logins that hosts require, by the object that requires them.
 func loginsOf(g *ir.Gateway, count map[string]int) {
 	for _, h := range g.Hosts {
-		if h.Login != nil {
-			kind, _, _ := strings.Cut(h.Login.Name, "/")
+		if login := credential.LoginOf(h); login != nil {
+			kind, _, _ := strings.Cut(login.Name, "/")
 			count[kind]++
-			if h.Login.Token != nil {
+			if login.Token != nil {
 				count[kind+" verified"]++
 			}
 		}

@@ -154,10 +154,10 @@ func (b *Build) adviseService(name string, advisor limits.Advisor) (list []model
 	if tree == nil || built == nil || built.closed {
 		return nil
 	}
-	var places []limits.Place
+	var places []limits.Scope
 	for _, p := range b.config.ProxiesOf(name) {
 		if state := b.proxies[p]; state != nil {
-			places = append(places, limits.Place{Proxy: b.config.Proxy(p), Limits: state.limits})
+			places = append(places, limits.Scope{Proxy: b.config.Proxy(p), Limits: state.limits})
 		}
 	}
 	if len(places) == 0 {

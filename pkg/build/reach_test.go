@@ -10,9 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/build"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 // hostForms returns for each host what an Envoy would see of it: its routes and
@@ -64,7 +64,7 @@ var _ = Describe("the reach of a change", func() {
 						names = append(names, name)
 					}
 					for _, name := range names {
-						if name == translate.KeeperName {
+						if name == credential.KeeperName {
 							continue // it is not a service
 						}
 						if r := reach[proxy]; was[name] != is[name] && !r.All {

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
+	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
@@ -23,13 +24,9 @@ func NewRouteRefusals() RouteRefusals { return RouteRefusals{newClusterCache(new
 // Of returns why a route cannot work. A route without upstreams is valid.
 func (r RouteRefusals) Of(t *model.RouteTree) error {
 	judged := *t
-	judged.Filters, judged.Named = withStandInKeys(t.Filters), maps.Clone(t.Named)
-	if judged.Named == nil {
-		judged.Named = map[model.Key]model.Object{}
-	}
-	for _, f := range judged.Filters {
-		withStandIns(f.Spec, judged.Named)
-	}
+	judged.Named = map[model.Key]model.Object{}
+	maps.Copy(judged.Named, t.Named)
+	judged.Filters = withStandIns(t.Filters, judged.Named)
 	if made := (builder{clusters: r.clusters, settings: anyText()}).route(&judged); made.condition != nil && made.condition.Code == model.Quarantined {
 		return errors.New(made.condition.Message)
 	}
@@ -48,9 +45,7 @@ func ServiceRefusal(t *model.ServiceTree) error {
 	}
 	judged := &model.ServiceTree{Service: t.Service, Named: map[model.Key]model.Object{}}
 	maps.Copy(judged.Named, t.Named)
-	for _, f := range withStandInKeys(t.Filters) {
-		judged.Filters = append(judged.Filters, &model.ParsedFilter{Filter: f.Filter, Spec: withStandIns(f.Spec, judged.Named)})
-	}
+	judged.Filters = withStandIns(t.Filters, judged.Named)
 	host, _ := compile.Host(judged, nil, anyText(), nil)
 	return hostRefusal(host, t.Service.Key())
 }
@@ -90,51 +85,20 @@ func hostRefusal(h *ir.Host, from model.Key) error {
 	return err
 }
 
-// withStandInKeys returns filters with keys for their tokens, so that the check does not depend on whether an
-// issuer answers.
-func withStandInKeys(filters []*model.ParsedFilter) []*model.ParsedFilter {
-	var list []*model.ParsedFilter
-	for _, f := range filters {
-		if s := model.SourceOf(f.Spec); s != (model.ProviderSource{}) && model.LoginOf(f.Spec) == nil {
-			f = &model.ParsedFilter{Filter: f.Filter, Spec: model.Learned(f.Spec, &model.Provider{Source: s, JWKS: `{"keys":[]}`}), Fault: f.Fault}
+// withStandIns returns filters as if their identity providers had answered, so that the check does not depend on
+// whether they do. It adds what else a login or a password needs to named, so that these themselves are checked.
+func withStandIns(filters []*model.ParsedFilter, named map[model.Key]model.Object) []*model.ParsedFilter {
+	list := slices.Clone(filters)
+	for i, f := range filters {
+		spec, objects := credential.StandIn(f.Spec)
+		if spec != f.Spec {
+			list[i] = &model.ParsedFilter{Filter: f.Filter, Spec: spec, Fault: f.Fault}
 		}
-		list = append(list, f)
+		for _, o := range objects {
+			named[o.Key()] = o
+		}
 	}
 	return list
-}
-
-// withStandIns returns a configuration with the data of its identity provider. It adds what else a login
-// needs to named, so that the login itself is checked.
-func withStandIns(spec model.Spec, named map[model.Key]model.Object) model.Spec {
-	users, _ := spec.(*model.BasicAuthFilter)
-	if f, ok := spec.(*model.AnyOfFilter); ok {
-		users = f.BasicAuth
-	}
-	if users != nil {
-		for _, u := range users.Users {
-			if name := u.Password.Secret; name != "" {
-				named[model.SecretKey(name)] = &model.Secret{Name: name, Value: model.SealedPrefix}
-			}
-		}
-		return spec
-	}
-	l := model.LoginOf(spec)
-	if l == nil {
-		return spec
-	}
-	for _, name := range []string{l.ClientSecret.Secret, l.CookieSecret} {
-		named[model.SecretKey(name)] = &model.Secret{Name: name, Value: model.SealedPrefix}
-	}
-	base := cmp.Or(l.TokenEndpoint, l.AuthorizationEndpoint, l.Issuer)
-	if l.Upstream != "" {
-		u := model.NewUpstream()
-		u.Name, u.IP, u.Port = l.Upstream, "192.0.2.1", 1
-		if strings.HasPrefix(strings.ToLower(base), "https:") {
-			u.Protocol = "tls"
-		}
-		named[u.Key()] = u
-	}
-	return model.Learned(spec, &model.Provider{Source: l.Source(), AuthorizationEndpoint: base, TokenEndpoint: base, JWKS: `{"keys":[]}`})
 }
 
 // ProxyRefusal returns why a proxy cannot work.
@@ -150,12 +114,16 @@ func GlobalConfigRefusal(g *model.GlobalConfig) error {
 		return ratelimit.Check(d)
 	}
 	named := map[model.Key]model.Object{}
-	parsed.Spec = withStandIns(parsed.Spec, named)
-	login, err := compile.GlobalLogin(&model.ProxyTree{GlobalConfigs: []*model.ParsedGlobalConfig{parsed}, Named: named}, anyText())
+	spec, objects := credential.StandIn(parsed.Spec)
+	for _, o := range objects {
+		named[o.Key()] = o
+	}
+	parsed.Spec = spec
+	login, err := credential.GlobalLogin([]*model.ParsedGlobalConfig{parsed}, compile.Places(named, anyText()))
 	if login == nil {
 		return err
 	}
-	host, err := compile.WithLogin(&ir.Host{Name: "any", Domain: "any.invalid"}, login)
+	host, err := credential.WithLogin(&ir.Host{Name: "any", Domain: "any.invalid"}, login)
 	if err != nil {
 		return err
 	}
@@ -165,7 +133,7 @@ func GlobalConfigRefusal(g *model.GlobalConfig) error {
 // Forwards reports whether a route sends requests to an upstream if the keys of its tokens are known.
 func Forwards(t *model.RouteTree) bool {
 	judged := *t
-	judged.Filters = withStandInKeys(t.Filters)
+	judged.Filters = withStandIns(t.Filters, map[model.Key]model.Object{})
 	r, _ := compile.Route(&judged, anything())
 	return r.Forward != nil
 }

@@ -14,6 +14,6 @@ var update = flag.Bool("update", false, "write the golden files again")
 
 func TestBuild(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "Build")
 }

@@ -121,14 +121,14 @@ func (c *Client) ApplyConfig(ctx context.Context, d Document, o Apply) (Applied,
 // locate replaces "line N" of the merged document by "FILE line M".
 func (d Document) locate(err error) error {
 	e, ok := err.(*Error) //nolint:errorlint // Do returns it as it is
-	if !ok || d.places == nil {
+	if !ok || d.origins == nil {
 		return err
 	}
 	line := regexp.MustCompile(`\bline (\d+)\b`)
 	name := func(s string) string {
 		return line.ReplaceAllStringFunc(s, func(match string) string {
 			n, err := strconv.Atoi(match[len("line "):])
-			if place, ok := d.places[n]; ok && err == nil {
+			if place, ok := d.origins[n]; ok && err == nil {
 				return place
 			}
 			return match

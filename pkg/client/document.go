@@ -14,9 +14,9 @@ import (
 // Document is a configuration document that is to be applied.
 type Document struct {
 	Data []byte
-	// places gives each line of a merged document the place it came from; nil
+	// origins gives each line of a merged document the file and line it came from; nil
 	// for a single file.
-	places map[int]string
+	origins map[int]string
 	// Skipped says, in a line each, what of the directories was not read.
 	Skipped []string
 }
@@ -63,10 +63,10 @@ type merger struct {
 	single   map[string]*yaml.Node
 	order    []string
 	sections map[string]*yaml.Node
-	places   []place
+	sources  []source
 }
 
-type place struct {
+type source struct {
 	node *yaml.Node
 	file string
 }
@@ -117,7 +117,7 @@ func (m *merger) addDocument(file string, root *yaml.Node) error {
 		}
 		for _, item := range val.Content {
 			section.Content = append(section.Content, item)
-			m.places = append(m.places, place{item, file})
+			m.sources = append(m.sources, source{item, file})
 		}
 	}
 	return nil
@@ -145,10 +145,10 @@ func (m *merger) document() (Document, error) {
 		return Document{}, fmt.Errorf("merging the configuration: %w", err)
 	}
 	files := map[*yaml.Node]string{}
-	for _, p := range m.places {
+	for _, p := range m.sources {
 		files[p.node] = p.file
 	}
-	d := Document{Data: data, places: map[int]string{}}
+	d := Document{Data: data, origins: map[int]string{}}
 	d.recordLines(merged.Content[0], root, files, "")
 	return d, nil
 }
@@ -159,8 +159,8 @@ func (d Document) recordLines(merged, source *yaml.Node, files map[*yaml.Node]st
 	if f, ok := files[source]; ok {
 		file = f
 	}
-	if _, known := d.places[merged.Line]; !known && file != "" {
-		d.places[merged.Line] = fmt.Sprintf("%s line %d", file, source.Line)
+	if _, known := d.origins[merged.Line]; !known && file != "" {
+		d.origins[merged.Line] = fmt.Sprintf("%s line %d", file, source.Line)
 	}
 	for i := range min(len(merged.Content), len(source.Content)) {
 		d.recordLines(merged.Content[i], source.Content[i], files, file)

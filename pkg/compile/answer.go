@@ -3,9 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -15,6 +13,15 @@ func answers(f *model.ParsedFilter) bool { return model.Answers(f.Type) }
 // isAnswered reports whether a filter of the route or of its service answers the route's requests.
 func isAnswered(t *model.RouteTree) bool {
 	return slices.ContainsFunc(t.Filters, answers) || slices.ContainsFunc(t.ServiceFilters, answers)
+}
+
+// isForwarded reports whether a filter of the route or of its service sets the clusters of the route.
+func isForwarded(t *model.RouteTree) bool {
+	forwards := func(f *model.ParsedFilter) bool {
+		sets := func(ft filterType) bool { return ft.Forwards && ft.name == f.Type }
+		return f.Fault == nil && slices.ContainsFunc(types, sets)
+	}
+	return slices.ContainsFunc(t.Filters, forwards) || slices.ContainsFunc(t.ServiceFilters, forwards)
 }
 
 // SecondAnswer returns the conflict if two filters do what only one can, such as to answer: it would be
@@ -31,16 +38,14 @@ func SecondAnswer(filters []*model.ParsedFilter) string {
 	return ""
 }
 
-func addDirectResponse(r *ir.Route, f *model.DirectResponseFilter) {
-	r.Respond = &ir.Respond{Status: f.Status, Body: f.Body, Headers: headerValues(ir.HeaderSet, f.Headers)}
-	if f.ContentType != "" {
-		r.Respond.Headers = append(r.Respond.Headers, ir.HeaderChange{Action: ir.HeaderSet, Name: "content-type", Value: f.ContentType})
+// Clash returns the conflict if filters cannot be in one place. The text follows the name of the object with the
+// filters. Empty means no conflict.
+func Clash(filters []*model.ParsedFilter) string {
+	what := SecondAnswer(filters)
+	for _, ft := range types {
+		if what == "" && ft.Clash != nil {
+			what = ft.Clash(filters)
+		}
 	}
-}
-
-func addRedirect(r *ir.Route, f *model.RedirectFilter) {
-	r.Redirect = &ir.Redirect{
-		Status: f.Code, Scheme: f.Scheme, Host: strings.ToLower(strings.Trim(f.Host, "[]")), Port: f.Port, Path: f.Path,
-		Rewrite: ir.Rewrite{Prefix: f.Prefix, Regex: f.Regex, Substitution: f.Substitution}, StripQuery: f.StripQuery,
-	}
+	return what
 }

@@ -16,9 +16,8 @@ const maxClusterName = 120
 
 // Clusters groups upstreams, sorted by name, into clusters: one for each set of equal settings. Routes
 // with the same upstreams share their clusters, and within a cluster, the weights of the upstreams are
-// those of the endpoints. A discovered upstream is a separate cluster, with its weight as the share. An
-// upstream of weight 0 is out of rotation. A cluster without upstreams in rotation is omitted. with is
-// what their TLS needs.
+// those of the endpoints. Discovered upstreams share no cluster with others. An upstream of weight 0 is
+// out of rotation. A cluster without upstreams in rotation is omitted. with is what their TLS needs.
 func Clusters(upstreams []*model.Upstream, with Credentials) []ir.WeightedCluster {
 	var order []settings
 	groups := map[settings][]*model.Upstream{}
@@ -52,9 +51,9 @@ func Alike(upstreams []*model.Upstream) bool {
 // settings are what all upstreams of a cluster have in common. The type is comparable. A zero health
 // check or outlier means none.
 type settings struct {
-	// discovered is the name of a discovered upstream, which shares its cluster with no other; empty
-	// otherwise.
-	discovered         string
+	discovered bool
+	// alone is the name of an upstream that shares its cluster with no other; empty otherwise.
+	alone              string
 	strategy, protocol string
 	healthCheck        ir.HealthCheck
 	tls                tlsSettings
@@ -80,8 +79,8 @@ func settingsOf(u *model.Upstream) settings {
 	if u.RetryBudgetPercent > 0 {
 		s.limits.RetryBudget = ir.RetryBudget{Percent: u.RetryBudgetPercent, Min: u.RetryBudgetMinCount}
 	}
-	if u.IsDiscovered() {
-		s.discovered = u.Name
+	if s.discovered = u.IsDiscovered(); s.discovered && u.Strategy == "random" {
+		s.alone = u.Name // it has many endpoints or few, and Envoy's RANDOM ignores the weights of endpoints
 	}
 	if u.OutlierThresholdCount > 0 {
 		s.outlier = ir.Outlier{Failures: u.OutlierThresholdCount, Ejection: seconds(u.OutlierEjectionSeconds)}
@@ -110,7 +109,7 @@ func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir
 		names[i] = u.Name
 	}
 	c := &ir.Cluster{
-		Name: clusterName(names), Upstreams: names, Strategy: s.strategy, Protocol: s.protocol,
+		Name: ClusterName(names), Upstreams: names, Strategy: s.strategy, Protocol: s.protocol,
 		Connections: s.connections, Limits: s.limits, PanicThreshold: s.panicThreshold,
 	}
 	if s.healthCheck.Path != "" {
@@ -120,7 +119,7 @@ func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir
 	if s.outlier.Failures > 0 {
 		c.Outlier = &s.outlier
 	}
-	c.Discovered = s.discovered != ""
+	c.Discovered = s.discovered
 	for _, u := range upstreams {
 		if u.Weight > 0 && !c.Discovered {
 			c.Endpoints = append(c.Endpoints, ir.Endpoint{
@@ -131,8 +130,8 @@ func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir
 	return c
 }
 
-// clusterName joins the names of upstreams with a character that no name contains.
-func clusterName(names []string) string {
+// ClusterName joins the names of upstreams with a character that no name contains.
+func ClusterName(names []string) string {
 	name := strings.Join(names, "+")
 	if len(name) <= maxClusterName {
 		return name

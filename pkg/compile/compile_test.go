@@ -108,17 +108,6 @@ var _ = Describe("Route", func() {
 		Expect(c.Code).To(Equal("NoUpstream"))
 		Expect(c.Key).To(Equal(model.RouteKey("shop", "root")))
 	})
-	It("does not rename a discovered cluster for an affinity, because its assignment goes by its name", func() {
-		stay := &model.ParsedFilter{Filter: &model.Filter{Name: "stay", Type: model.FilterAffinity}, Spec: &model.AffinityFilter{By: model.ByAddress}}
-		r, c := compile.Route(&model.RouteTree{
-			Route: &model.Route{Service: "shop", Name: "root", Prefix: "/"}, Upstreams: []*model.Upstream{upstream("a"), upstream("b").Discovered(true)},
-			Filters: []*model.ParsedFilter{stay},
-		}, compile.Settings{})
-		Expect(c).To(BeNil())
-		Expect(r.Forward.Clusters).To(HaveLen(2))
-		Expect(r.Forward.Clusters[0].Name).To(Equal("a/hash"))
-		Expect(r.Forward.Clusters[1].Name).To(Equal("b"))
-	})
 	It("answers 503 if its configuration cannot be read", func() {
 		r, c := compile.Route(&model.RouteTree{
 			Route:     &model.Route{Service: "shop", Name: "root", Prefix: "/", Config: model.RouteConfig{Unreadable: "{"}},

@@ -4,94 +4,35 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// filterType is what filters of one type do. A nil hook does nothing.
+// filterType is what filters of one type do.
 type filterType struct {
+	*seam.Config
 	name string
-	// takes reports whether a configuration has the Go type of the hooks. Any other type
-	// closes the object that the filter is on.
-	takes func(model.Spec) bool
-	// host adds a filter of a service to its host. An error is the reason why it cannot, and
-	// closes the service. If host is nil, filters of the service are added to each of its
-	// routes, before the route's own.
-	host func(*ir.Host, model.Spec, Place) error
-	// route adds a filter to a route. The route may already answer itself. An error is the
-	// reason why the filter cannot be added, and closes the route.
-	route func(*ir.Route, model.Spec, Place) error
-	// together means that filters of the service and of the route both apply, although in ir
-	// the route's settings replace the host's. So a route with its own filters also receives
-	// those of the service.
+	// together means that filters of the service and of the route both apply, although in ir the route's settings replace
+	// the host's. So a route with its own filters also receives those of the service.
 	together bool
-	// needs returns what a route needs from the listener.
-	needs func(*ir.Route) ir.Needs
 }
 
-// filterTypes returns the types in the order in which filters are added. A filter of any other
-// type closes the object that it is on: otherwise its protection would be missing unnoticed.
+// types are in the order in which filters are added. A filter of any other type closes the object that
+// it is on: otherwise its protection would be missing unnoticed.
+var types = filterTypes() //nolint:gochecknoglobals // never written: a constant, which every route iterates
+
+// filterTypes returns those of pkg/filter, after rate limits, whose package is pkg/ratelimit/limits.
 func filterTypes() []filterType {
-	return []filterType{
-		filterOf(model.FilterDirectResponse, nil, addDirectResponse, nil),
-		filterOf(model.FilterRedirect, nil, addRedirect, nil),
-		filterOf(model.FilterCanary, nil, addCanary, nil),
-		filterOf(model.FilterAffinity, nil, addAffinity, nil),
-		namingFilterOf(model.FilterMirror, nil, addMirror),
-		filterOf(model.FilterHostRewrite, nil, addHostRewrite, nil),
-		filterOf(model.FilterCORS, nil, addRouteCORS, nil),
-		filterOf(model.FilterCSRF, addHostCSRF, addRouteCSRF, nil),
-		filterOf(model.FilterOIDC, addLogin, nil, nil),
-		namingFilterOf(model.FilterJWT, addHostJWT, addRouteJWT),
-		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
-		filterOf(model.FilterIPAccess, addHostIPAccess, addRouteIPAccess, nil),
-		filterOf(model.FilterRBAC, addHostAccess, addRouteAccess, nil),
-		filterOf(model.FilterMaintenance, addMaintenance, nil, nil),
-		filterOf(model.FilterCompress, addHostCompress, addRouteCompress, nil),
-		filterOf(model.FilterBodyLimit, nil, addBodyLimit, nil),
-		filterOf(model.FilterFault, addHostFault, addRouteFault, nil),
-		namingFilterOf(model.FilterAPIKey, addHostKeys, addRouteKeys),
-		namingFilterOf(model.FilterBasicAuth, addHostBasicAuth, addRouteBasicAuth),
-		namingFilterOf(model.FilterAnyOf, addHostAnyOf, addRouteAnyOf),
-		namingFilterOf(model.FilterExtAuthz, addHostExtAuthz, addRouteExtAuthz),
-		namingFilterOf(model.FilterExtProc, addHostExtProc, addRouteExtProc),
-		namingFilterOf(model.FilterLua, addHostLua, addRouteLua),
-		filterOf(model.FilterGRPCWeb, nil, addGRPCWeb, nil),
-		namingFilterOf(model.FilterGRPCJSON, nil, addGRPCJSON),
-		filterOf(model.FilterHeaders, addHostHeaders, addRouteHeaders, nil),
+	list := []filterType{{Config: rateLimits(), name: model.FilterRateLimit}}
+	for _, f := range filter.Configs() {
+		list = append(list, filterType{Config: f.Config, name: f.Type})
 	}
-}
-
-// filterOf returns the type whose configuration has type S.
-func filterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, route func(*ir.Route, S), needs func(*ir.Route) ir.Needs) filterType {
-	ft := namingFilterOf(name, host, func(r *ir.Route, s S, _ Place) error {
-		route(r, s)
-		return nil
-	})
-	if route == nil {
-		ft.route = nil
+	for i := range list {
+		list[i].together = model.AddsUp(list[i].name)
 	}
-	ft.needs = needs
-	return ft
-}
-
-// namingFilterOf is filterOf for a type whose hooks need the objects that the configuration
-// names.
-func namingFilterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, route func(*ir.Route, S, Place) error) filterType {
-	return filterType{name: name, host: placed(host), route: placed(route), together: model.AddsUp(name), takes: func(spec model.Spec) bool { _, ok := spec.(S); return ok }}
-}
-
-// placed turns a hook for type S into a hook for any configuration.
-func placed[T any, S model.Spec](add func(T, S, Place) error) func(T, model.Spec, Place) error {
-	if add == nil {
-		return nil
-	}
-	return func(to T, spec model.Spec, at Place) error {
-		if s, ok := spec.(S); ok {
-			return add(to, s, at)
-		}
-		return nil
-	}
+	return list
 }
 
 // globalConfigType is what global configs of one type do.
@@ -104,7 +45,7 @@ type globalConfigType struct {
 
 func globalConfigTypes() []globalConfigType {
 	return []globalConfigType{
-		{name: model.GlobalConfigOAuth}, // see GlobalLogin
+		{name: model.GlobalConfigOAuth}, // see credential.GlobalLogin
 		{name: model.GlobalConfigRateLimit, listener: addRateLimitServices},
 	}
 }
@@ -133,10 +74,9 @@ func ClosedHost(t *model.ServiceTree) *model.Condition {
 	if most, wrong := MaxRoutes(t.Filters); wrong != "" && len(t.Routes) > most {
 		return &model.Condition{Key: t.Service.Key(), Code: model.Quarantined, Message: "the service " + wrong + " and answers 503"}
 	}
-	types := filterTypes()
 	for _, f := range t.Filters {
 		message := ""
-		if what := fault(f, types); what != "" {
+		if what := fault(f); what != "" {
 			message = "the service " + what + " and answers 503"
 		}
 		if message != "" {
@@ -148,25 +88,25 @@ func ClosedHost(t *model.ServiceTree) *model.Condition {
 
 // fault returns why a filter cannot be enforced, in words that follow the name of the object
 // that it is on. Empty means that it can.
-func fault(f *model.ParsedFilter, types []filterType) string {
+func fault(f *model.ParsedFilter) string {
 	at := slices.IndexFunc(types, func(ft filterType) bool { return ft.name == f.Type })
 	switch {
 	case at < 0:
 		return fmt.Sprintf("has filter %s of type %q, which this version does not support,", f.Name, f.Type)
 	case f.Fault != nil:
 		return fmt.Sprintf("has filter %s, which cannot be read (%s),", f.Name, f.Fault)
-	case !types[at].takes(f.Spec):
+	case !types[at].Takes(f.Spec):
 		return fmt.Sprintf("has filter %s, whose configuration is not that of a %s,", f.Name, f.Type)
 	}
 	return ""
 }
 
 // faultOnRoute is fault for a filter on a route.
-func faultOnRoute(f *model.ParsedFilter, types []filterType) string {
-	if what := fault(f, types); what != "" {
+func faultOnRoute(f *model.ParsedFilter) string {
+	if what := fault(f); what != "" {
 		return what
 	}
-	if !slices.ContainsFunc(types, func(ft filterType) bool { return ft.name == f.Type && ft.route != nil }) {
+	if !slices.ContainsFunc(types, func(ft filterType) bool { return ft.name == f.Type && ft.Route != nil }) {
 		return fmt.Sprintf("has filter %s of type %q, which works for whole services only,", f.Name, f.Type)
 	}
 	return ""
@@ -178,9 +118,8 @@ func addFilters(r *ir.Route, t *model.RouteTree, s Settings) (what string) {
 	if len(t.ServiceFilters)+len(t.Filters) == 0 {
 		return ""
 	}
-	types := filterTypes()
 	for _, f := range t.Filters {
-		if what := faultOnRoute(f, types); what != "" {
+		if what := faultOnRoute(f); what != "" {
 			return what
 		}
 	}
@@ -189,15 +128,61 @@ func addFilters(r *ir.Route, t *model.RouteTree, s Settings) (what string) {
 		ofService = slices.DeleteFunc(slices.Clone(ofService), answers)
 	}
 	for _, ft := range types {
+		if ft.Last {
+			if what := ft.addLast(r, ft.Route, t, s); what != "" {
+				return what
+			}
+			continue
+		}
 		own := t.Filters
-		if ft.host == nil || ft.together && slices.ContainsFunc(own, func(f *model.ParsedFilter) bool { return f.Type == ft.name }) {
-			if what := ft.addTo(r, ofService, t, s); what != "" {
+		if ft.Host == nil || ft.together && slices.ContainsFunc(own, func(f *model.ParsedFilter) bool { return f.Type == ft.name }) {
+			if what := ft.addTo(r, ft.Route, ofService, t, s); what != "" {
 				return what
 			}
 			// A filter that is on the service has already been added to this route.
 			own = slices.DeleteFunc(slices.Clone(own), func(f *model.ParsedFilter) bool { return slices.Contains(ofService, f) })
 		}
-		if what := ft.addTo(r, own, t, s); what != "" {
+		if what := ft.addTo(r, ft.Route, own, t, s); what != "" {
+			return what
+		}
+	}
+	return ""
+}
+
+// MaxRoutes returns how many routes a service with these filters may have, and what is wrong with more, in words that
+// follow the name of the service; empty means that any number is allowed.
+func MaxRoutes(filters []*model.ParsedFilter) (most int, wrong string) {
+	for _, f := range filters {
+		for _, ft := range types {
+			if ft.MaxRoutes == nil || f.Type != ft.name || f.Fault != nil {
+				continue
+			}
+			if most, wrong = ft.MaxRoutes(f); wrong != "" {
+				return most, wrong
+			}
+		}
+	}
+	return 0, ""
+}
+
+// conflict returns why a route cannot have one of its filters beside its own configuration, in words that follow the
+// name of the route. Empty means no conflict.
+func conflict(t *model.RouteTree) string {
+	for _, ft := range types {
+		if ft.Conflict != nil {
+			if what := ft.Conflict(t); what != "" {
+				return what
+			}
+		}
+	}
+	return ""
+}
+
+// finish completes a route, after all filters. As with answers, the last filter is the first. It returns what is wrong
+// if it cannot.
+func finish(r *ir.Route, t *model.RouteTree, s Settings) (what string) {
+	for _, ft := range slices.Backward(types) {
+		if what := ft.addLast(r, ft.Finish, t, s); what != "" {
 			return what
 		}
 	}
@@ -207,12 +192,12 @@ func addFilters(r *ir.Route, t *model.RouteTree, s Settings) (what string) {
 // addHostFilters adds the filters of a service that work per host. It returns why one cannot
 // be enforced. The service must then answer 503.
 func addHostFilters(h *ir.Host, t *model.ServiceTree, s Settings) *model.Condition {
-	for _, ft := range filterTypes() {
+	for _, ft := range types {
 		for _, f := range t.Filters {
-			if ft.host == nil || f.Type != ft.name || f.Fault != nil {
+			if ft.Host == nil || f.Type != ft.name || f.Fault != nil {
 				continue
 			}
-			if err := ft.host(h, f.Spec, Place{Key: f.Key(), Named: t.Named, Settings: s}); err != nil {
+			if err := ft.Host(h, f.Spec, Places(t.Named, s)(f.Key())); err != nil {
 				return &model.Condition{
 					Key: model.ServiceFilterKey(t.Service.Name, f.Name), Code: model.Quarantined,
 					Message: "filter " + f.Name + " cannot be enforced: " + err.Error() + ". The service answers 503 and lets nobody in",
@@ -223,13 +208,31 @@ func addHostFilters(h *ir.Host, t *model.ServiceTree, s Settings) *model.Conditi
 	return nil
 }
 
+// addLast is addTo for the last filter of the type on a route, or else on its service.
+func (ft filterType) addLast(
+	r *ir.Route, add func(*ir.Route, model.Spec, seam.Place) error, t *model.RouteTree, s Settings,
+) (what string) {
+	if add == nil {
+		return ""
+	}
+	for _, f := range slices.Backward(slices.Concat(t.ServiceFilters, t.Filters)) {
+		if f.Type == ft.name {
+			return ft.addTo(r, add, []*model.ParsedFilter{f}, t, s)
+		}
+	}
+	return ""
+}
+
 // addTo adds those of filters that have the type. It returns what is wrong with one of them.
-func (ft filterType) addTo(r *ir.Route, filters []*model.ParsedFilter, t *model.RouteTree, s Settings) (what string) {
+func (ft filterType) addTo(
+	r *ir.Route, add func(*ir.Route, model.Spec, seam.Place) error, filters []*model.ParsedFilter,
+	t *model.RouteTree, s Settings,
+) (what string) {
 	for _, f := range filters {
-		if ft.route == nil || f.Type != ft.name || f.Fault != nil {
+		if add == nil || f.Type != ft.name || f.Fault != nil {
 			continue
 		}
-		if err := ft.route(r, f.Spec, Place{Key: f.Key(), Named: t.Named, Settings: s}); err != nil {
+		if err := add(r, f.Spec, Places(t.Named, s)(f.Key())); err != nil {
 			return fmt.Sprintf("has filter %s, which cannot be enforced (%s),", f.Name, err)
 		}
 	}
@@ -238,12 +241,10 @@ func (ft filterType) addTo(r *ir.Route, filters []*model.ParsedFilter, t *model.
 
 // Needs returns what a service needs from the listeners. h is its host.
 func Needs(h *ir.Host, t *model.ServiceTree, pairs []*ir.Pair) ir.Needs {
-	needs := tlsNeeds(h, t.ClientCA, pairs).Merge(keyNeeds(h))
-	for _, ft := range filterTypes() {
-		for _, r := range h.Routes {
-			if ft.needs != nil {
-				needs = needs.Merge(ft.needs(r))
-			}
+	needs := tlsNeeds(h, t.ClientCA, pairs)
+	for _, ft := range types {
+		if ft.Needs != nil {
+			needs = needs.Merge(ft.Needs(h))
 		}
 	}
 	return needs

@@ -32,7 +32,7 @@ var _ = Describe("A filter whose configuration is of another type", func() {
 		}))
 		host, cannot := compile.Host(tree, nil, compile.Settings{}, nil)
 		Expect(cannot).To(BeNil())
-		Expect(host.Headers).To(BeNil())
+		Expect(host.Filters).To(BeNil())
 	})
 })
 

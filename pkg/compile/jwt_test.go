@@ -4,7 +4,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -15,7 +15,7 @@ var _ = Describe("A service that requires tokens", func() {
 			for _, name := range types {
 				t.Filters = append(t.Filters, (&model.Filter{Name: name, Type: name}).Parse())
 			}
-			return compile.TakesGlobalLogin(t)
+			return credential.TakesGlobalLogin(t)
 		}
 		Expect(takes()).To(BeTrue())
 		Expect(takes("vh_filter_ipaccess", "route_filter_redirect")).To(BeTrue())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
@@ -91,11 +92,12 @@ func (c *loginCase) ofFilter() (*ir.Host, *model.Condition) {
 
 // ofProxy returns the login of a service on the proxy.
 func (c *loginCase) ofProxy() (*ir.Host, error) {
-	login, err := compile.GlobalLogin(c.config().Proxy("gw"), c.settings)
+	p := c.config().Proxy("gw")
+	login, err := credential.GlobalLogin(p.GlobalConfigs, compile.Places(p.Named, c.settings))
 	if err != nil {
 		return nil, err
 	}
-	return compile.WithLogin(&ir.Host{Name: "shop", Domain: c.domain}, login)
+	return credential.WithLogin(&ir.Host{Name: "shop", Domain: c.domain}, login)
 }
 
 var _ = Describe("A login", func() {
@@ -105,7 +107,7 @@ var _ = Describe("A login", func() {
 		Expect(closed).To(BeNil())
 		proxy, err := c.ofProxy()
 		Expect(err).NotTo(HaveOccurred())
-		a, b := *host.Login, *proxy.Login
+		a, b := *credential.LoginOf(host), *credential.LoginOf(proxy)
 		Expect(a.Name).To(Equal("filter/login"))
 		Expect(b.Name).To(Equal("globalconfig/login"))
 		Expect(a.ClientSecret).To(Equal("s3cret"))
@@ -124,7 +126,7 @@ var _ = Describe("A login", func() {
 		c := newLoginCase()
 		change(c)
 		host, closed := c.ofFilter()
-		Expect(host.Login).To(BeNil())
+		Expect(credential.LoginOf(host)).To(BeNil())
 		Expect(closed).To(Equal(&model.Condition{
 			Key: model.ServiceFilterKey("shop", "login"), Code: model.Quarantined,
 			Message: "filter login cannot be enforced: " + why + ". The service answers 503 and lets nobody in",
@@ -190,7 +192,7 @@ var _ = Describe("A login", func() {
 		c.filter = strings.Replace(c.filter, "lost", "found", 1)
 		host, closed := c.ofFilter()
 		Expect(closed).To(BeNil())
-		Expect(host.Login.ClientSecret).To(Equal("found"))
+		Expect(credential.LoginOf(host).ClientSecret).To(Equal("found"))
 	})
 
 	It("closes a service whose filter requires claims that are not verified", func() {
@@ -202,7 +204,7 @@ var _ = Describe("A login", func() {
 		Expect(closed).To(BeNil())
 		tree.Filters[0].Spec.(*model.OIDCFilter).Require = map[string][]string{"groups": {"staff"}}
 		host, closed := compile.Host(tree, nil, c.settings, nil)
-		Expect(host.Login).To(BeNil())
+		Expect(credential.LoginOf(host)).To(BeNil())
 		Expect(closed.Message).To(ContainSubstring("claims can be used only if the id_token is verified"))
 	})
 
@@ -212,7 +214,7 @@ var _ = Describe("A login", func() {
 			change(c)
 			host, closed := c.ofFilter()
 			Expect(closed).To(BeNil())
-			return string(host.Login.HMACKey)
+			return string(credential.LoginOf(host).HMACKey)
 		}
 		same := key(func(*loginCase) {})
 		Expect(key(func(c *loginCase) { c.put(&model.Secret{Name: "client", Value: "sealed:v1:rotated"}) })).To(Equal(same))
@@ -231,7 +233,7 @@ var _ = Describe("A login", func() {
 		c.filter = strings.Replace(c.filter, `"/back"`, `"`+redirect+`"`, 1)
 		host, closed := c.ofFilter()
 		Expect(closed).To(BeNil())
-		Expect(host.Login.RedirectDomains).To(Equal(want))
+		Expect(credential.LoginOf(host).RedirectDomains).To(Equal(want))
 	},
 		Entry(nil, "shop.test", "/back", "shop.test"),
 		Entry(nil, "shop.test", "https://SHOP.test/back", "shop.test"),

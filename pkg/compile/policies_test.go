@@ -5,6 +5,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
@@ -22,19 +23,19 @@ func routeWith(name string, filters ...*model.ParsedFilter) *model.RouteTree {
 }
 
 var _ = Describe("The listener's part of a service", func() {
-	needs := func(keys *ir.KeyAccess, either *ir.AnyOf, routes ...*ir.Route) ir.Needs {
+	needs := func(keys *credential.KeyAccess, either *credential.AnyOf, routes ...*ir.Route) ir.Needs {
 		tree := &model.ServiceTree{Service: &model.Service{Name: "shop", FQDN: "shop.test"}}
-		return compile.Needs(&ir.Host{Name: "shop", Keys: keys, AnyOf: either, Routes: routes}, tree, nil)
+		return compile.Needs(&ir.Host{Name: "shop", Routes: routes, Filters: ir.Filters{"keys": keys, "anyOf": either}}, tree, nil)
 	}
-	set := func(name string) *ir.KeyAccess { return &ir.KeyAccess{Set: name} }
+	set := func(name string) *credential.KeyAccess { return &credential.KeyAccess{Set: name} }
 
 	It("has the keys that the service and any of its routes require", func() {
-		front := &ir.Route{Keys: set("before")}
-		Expect(needs(set("own"), nil, &ir.Route{}, &ir.Route{Keys: set("second")}, &ir.Route{Keys: set("third"), Before: []*ir.Route{front}})).
+		front := &ir.Route{Filters: ir.Filters{"keys": set("before")}}
+		Expect(needs(set("own"), nil, &ir.Route{}, &ir.Route{Filters: ir.Filters{"keys": set("second")}}, &ir.Route{Before: []*ir.Route{front}, Filters: ir.Filters{"keys": set("third")}})).
 			To(Equal(ir.Needs{KeySets: []string{"before", "own", "second", "third"}}))
 	})
 	It("has the keys that are one of several credentials", func() {
-		Expect(needs(nil, &ir.AnyOf{Keys: set("own")}, &ir.Route{AnyOf: &ir.AnyOf{}}, &ir.Route{AnyOf: &ir.AnyOf{Keys: set("second")}})).
+		Expect(needs(nil, &credential.AnyOf{Keys: set("own")}, &ir.Route{Filters: ir.Filters{"anyOf": &credential.AnyOf{}}}, &ir.Route{Filters: ir.Filters{"anyOf": &credential.AnyOf{Keys: set("second")}}})).
 			To(Equal(ir.Needs{AnyKeySets: []string{"own", "second"}}))
 	})
 	It("has the rate limits of each route", func() {
@@ -85,6 +86,18 @@ var _ = Describe("A limit for bodies", func() {
 		Expect(condition(&no, limit)).To(BeNil())
 		Expect(condition(nil, limit)).To(BeNil())
 		Expect(condition(&yes, other)).To(BeNil())
+	})
+	It("can be read by pages that CORS allows", func() {
+		pages := parsed("pages", model.FilterCORS, &model.CORSFilter{Origins: []model.Origin{{Exact: "https://a.test"}}})
+		r, c := compile.Route(routeWith("root", pages, limit), compile.Settings{})
+		Expect(c).To(BeNil())
+		var statuses []int
+		for _, b := range r.Before {
+			statuses = append(statuses, b.Respond.Status)
+		}
+		Expect(statuses).To(Equal([]int{413, 413, 204}))
+		Expect(r.Before[0].Filters).To(HaveKey("readBy"))
+		Expect(r.Before[1].Filters).NotTo(HaveKey("readBy"))
 	})
 })
 

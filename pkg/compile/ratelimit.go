@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
@@ -38,18 +39,31 @@ func rateLimitService(d *limits.Domain) *ir.RateLimitService {
 	}
 }
 
-// rateLimitNeeds returns the domains in which a route counts. Every listener has that of filters that state
-// their own limit.
-func rateLimitNeeds(r *ir.Route) ir.Needs {
-	named := slices.Sorted(maps.Keys(r.DomainLimits))
-	return ir.Needs{RateLimits: len(r.RateLimits) > 0, RateLimitDomains: slices.DeleteFunc(named, func(d string) bool { return d == model.StatedDomain })}
+// rateLimits are the hooks for the filters.
+func rateLimits() *seam.Config {
+	c := seam.Hooks(nil, addRateLimits)
+	c.Needs = rateLimitNeeds
+	return c
 }
 
-// addRateLimits adds the descriptors of a filter. Envoy counts only forwarded
-// requests.
-func addRateLimits(r *ir.Route, f *model.RateLimitFilter) {
+// rateLimitNeeds returns the domains in which the routes of a host count. Every listener has that of filters that state
+// their own limit.
+func rateLimitNeeds(h *ir.Host) ir.Needs {
+	var needs ir.Needs
+	for _, r := range h.Routes {
+		named := slices.Sorted(maps.Keys(r.DomainLimits))
+		needs = needs.Merge(ir.Needs{
+			RateLimits:       len(r.RateLimits) > 0,
+			RateLimitDomains: slices.DeleteFunc(named, func(d string) bool { return d == model.StatedDomain }),
+		})
+	}
+	return needs
+}
+
+// addRateLimits adds the descriptors of a filter. Envoy counts only forwarded requests.
+func addRateLimits(r *ir.Route, f *model.RateLimitFilter, _ seam.Place) error {
 	if r.Forward == nil {
-		return
+		return nil
 	}
 	var sent []ir.RateLimit
 	for _, d := range f.Descriptors {
@@ -61,12 +75,13 @@ func addRateLimits(r *ir.Route, f *model.RateLimitFilter) {
 	}
 	if f.Domain == "" {
 		r.RateLimits = append(r.RateLimits, sent...)
-		return
+		return nil
 	}
 	if r.DomainLimits == nil {
 		r.DomainLimits = map[string][]ir.RateLimit{}
 	}
 	r.DomainLimits[f.Domain] = append(r.DomainLimits[f.Domain], sent...)
+	return nil
 }
 
 func rateLimitEntry(e model.RateLimitEntry) ir.RateLimitEntry {

@@ -12,7 +12,7 @@ import (
 // the settings rule out an upstream, if an upstream's TLS lacks something, or if a filter cannot be enforced.
 // A route that answers itself needs no upstream.
 func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
-	for _, what := range []string{Clash(t.Filters), limitedWebsocket(t), rewrittenCall(t)} {
+	for _, what := range []string{Clash(t.Filters), conflict(t)} {
 		if what != "" {
 			return Unavailable(t, model.Quarantined, what)
 		}
@@ -21,12 +21,9 @@ func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	if what := addFilters(route, t, s); what != "" {
 		return Unavailable(t, model.Quarantined, what)
 	}
-	applyAffinity(route)
-	if err := splitCanary(route, t, s); err != nil {
-		return Unavailable(t, model.Quarantined, "has a canary that cannot be used ("+err.Error()+")")
+	if what := finish(route, t, s); what != "" {
+		return Unavailable(t, model.Quarantined, what)
 	}
-	addCORSRoutes(route, t)
-	addLengthRoute(route, t)
 	return route, condition
 }
 
@@ -51,6 +48,7 @@ func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 		forward.Timeout = time.Duration(c.Timeouts.Request)
 		forward.IdleTimeout = time.Duration(c.Timeouts.Idle)
 		forward.GRPCTimeout = time.Duration(c.Timeouts.GRPC)
+		forward.StreamTimeout = time.Duration(c.Timeouts.Stream)
 	}
 	if c.Retries != nil {
 		backoff, maxBackoff := c.Retries.Waits()
@@ -62,15 +60,11 @@ func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward, Public: c.Public}, nil
 }
 
-// clustersOf returns the clusters that a route forwards to. If it cannot forward, what is the reason and code
-// is the condition's code.
+// clustersOf returns the clusters that a route forwards to; none if a filter sets them. If it cannot forward, what is
+// the reason and code is the condition's code.
 func clustersOf(t *model.RouteTree, s Settings) (clusters []ir.WeightedCluster, code, what string) {
-	if f := canaryOf(t); f != nil {
-		clusters, err := canaryClusters(f, t, s)
-		if err != nil {
-			return nil, model.Quarantined, "has a canary that cannot be used (" + err.Error() + ")"
-		}
-		return clusters, "", ""
+	if isForwarded(t) {
+		return nil, "", ""
 	}
 	with := Credentials{Secrets: t.Secrets, Open: s.Open, System: s.Authorities}
 	if what := unusableTLS(t.Upstreams, with); what != "" {

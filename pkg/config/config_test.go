@@ -331,7 +331,7 @@ var _ = Describe("A bad setting", func() {
 	It("is a standalone Envoy without an admin endpoint", func() {
 		g := given{flags: map[string]string{"admin-addr": ""}}
 		_, _, err := g.load()
-		Expect(err).To(MatchError(`--admin-addr: "" (from the command line) is not possible here: the specification asks for it; port 0 means any free one`))
+		Expect(err).To(MatchError(`--admin-addr: "" (from the command line) is not allowed here: the specification requires this port; port 0 means any free one`))
 		g.command = config.Bootstrap
 		Expect(g.mustLoad().AdminAddr).To(BeEmpty())
 	})

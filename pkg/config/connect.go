@@ -125,13 +125,13 @@ func envoySettings(both []string) []Setting {
 		},
 		{
 			Name: "max-heap", Type: "size", commands: both,
-			Usage:   "heap of the Envoy at which it takes no more work on: 503 for requests above 95%, no new connections above 98% (default: no limit)",
+			Usage:   "heap of the Envoy at which it accepts no more work: 503 for requests above 95%, no new connections above 98% (default: no limit)",
 			allowed: "a size of at least 16MiB such as 512MiB or 2GiB",
 			set:     setter(func(c *Config) *int64 { return &c.Connect.MaxHeap }, size),
 		},
 		{
 			Name: "max-connections", Type: "number", Default: "50000", commands: both,
-			Usage:   "most client connections at a time; further ones are closed",
+			Usage:   "maximum number of client connections; further ones are closed",
 			allowed: "a whole number from 1 to 10000000",
 			set:     setter(func(c *Config) *int { return &c.Connect.MaxConnections }, wholeWithin(1, 10_000_000)),
 		},
@@ -145,7 +145,7 @@ func (c *Config) completeConnect() error {
 	case (t.TLSCert == "") != (t.TLSKey == ""):
 		return fmt.Errorf("--xds-tls-cert and --xds-tls-key belong together: set both or neither")
 	case t.TLSCA == "" && t.TLSCert+t.TLSServerName+t.SDSDir != "":
-		return fmt.Errorf("--xds-tls-cert, --xds-tls-server-name and --sds-dir need --xds-tls-ca: the authorities by which Envoy knows its control plane")
+		return fmt.Errorf("--xds-tls-cert, --xds-tls-server-name and --sds-dir need --xds-tls-ca: the authorities with which Envoy verifies its control plane")
 	}
 	return nil
 }

@@ -69,6 +69,6 @@ var _ = Describe("The settings of an Envoy elsewhere", func() {
 		Entry("a certificate", map[string]string{"xds-tls-ca": "ca", "xds-tls-cert": "c"}, "--xds-tls-cert and --xds-tls-key belong together: set both or neither"),
 		Entry("a key", map[string]string{"xds-tls-ca": "ca", "xds-tls-key": "c"}, "--xds-tls-cert and --xds-tls-key belong together: set both or neither"),
 		Entry("a pair without the authorities", map[string]string{"xds-tls-cert": "c", "xds-tls-key": "k"},
-			"--xds-tls-cert, --xds-tls-server-name and --sds-dir need --xds-tls-ca: the authorities by which Envoy knows its control plane"),
+			"--xds-tls-cert, --xds-tls-server-name and --sds-dir need --xds-tls-ca: the authorities with which Envoy verifies its control plane"),
 	)
 })

@@ -68,7 +68,7 @@ func kubernetesSettings() []Setting {
 		},
 		{
 			Name: "kubernetes-xds-service", Type: "name", commands: serve,
-			Usage:   "Service by which Envoys find the replicas, in the namespace of this Pod: of each Pod behind it the conditions need to know what its Envoys have (default: of each replica that tells it)",
+			Usage:   "Service by which Envoys find the replicas, in the namespace of this Pod: conditions need a report of each Pod behind it (default: of each replica that reports)",
 			allowed: "the name of a Service, such as gatehouse-xds",
 			set:     setter(func(c *Config) *string { return &c.Kubernetes.XDSService }, serviceName),
 		},

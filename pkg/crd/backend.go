@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 )
 
 // service makes a Service for an address: an ExternalName for a DNS name, a headless one with an
@@ -29,6 +30,9 @@ func (e *exporter) service(m metav1.ObjectMeta, address string, port int) (fault
 		if len(validation.IsDNS1123Subdomain(host)) > 0 {
 			return strconv.Quote(address) + " is not a host name that Kubernetes accepts: only letters, digits, hyphens and dots are possible"
 		}
+		if why := e.foreign(host, port, (*egress.Foreign).Name); why != "" {
+			return why
+		}
 		s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeExternalName, host
 		if host != address {
 			annotate(&s.ObjectMeta, gatewayv1.AnnotationAddress, address)
@@ -42,6 +46,9 @@ func (e *exporter) service(m metav1.ObjectMeta, address string, port int) (fault
 	case ip.IsUnspecified(), ip.IsLinkLocalUnicast(), ip.IsMulticast(), ip.Is4In6():
 		return address + " is an address that Kubernetes refuses for endpoints: write one that its nodes reach, or a host name"
 	}
+	if why := e.foreign(address, port, (*egress.Foreign).Endpoint); why != "" {
+		return why
+	}
 	s.Spec.ClusterIP = corev1.ClusterIPNone
 	if ip.String() != address {
 		annotate(&s.ObjectMeta, gatewayv1.AnnotationAddress, address)
@@ -49,6 +56,19 @@ func (e *exporter) service(m metav1.ObjectMeta, address string, port int) (fault
 	e.out.Services = append(e.out.Services, s)
 	e.out.Slices = append(e.out.Slices, slice(s, ip, number))
 	return ""
+}
+
+// foreign says why the control plane of a cluster refuses an address that its rules for addresses of tenants find wrong.
+func (e *exporter) foreign(address string, port int, find func(*egress.Foreign, string, int) string) string {
+	if _, _, ok := egress.ServiceOf(address, ""); ok {
+		return "" // it stands for the Service
+	}
+	why := find(&egress.Foreign{Allow: e.options.Allow}, address, port)
+	if why == "" {
+		return ""
+	}
+	return strconv.Quote(address) + " " + why +
+		", and the control plane of a cluster refuses it: change it, or name it in --upstream-allow, here and there"
 }
 
 func slice(s *corev1.Service, ip netip.Addr, port int32) *discoveryv1.EndpointSlice {

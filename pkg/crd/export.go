@@ -13,6 +13,8 @@ import (
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 	"github.com/gatehouse-gateway/gatehouse/pkg/document"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/mapping"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -23,6 +25,8 @@ type ExportOptions struct {
 	// Values writes the contents of secrets, which must be in plain text in the document. Without
 	// it nothing secret is written, and the user must create the Secrets.
 	Values bool
+	// Allow is --upstream-allow of the cluster: what its control plane allows as the address of an upstream all the same.
+	Allow []egress.Entry
 }
 
 // settingsName is the name of the ConfigMap of Objects.Settings.
@@ -115,11 +119,8 @@ func (e *exporter) reserve(taken map[string]model.Key, name string, key model.Ke
 	taken[name] = key
 }
 
-// secretRef names a Secret; nil for none.
+// secretRef names the Secret of a secret.
 func secretRef(name string) *gatewayv1.SecretReference {
-	if name == "" {
-		return nil
-	}
 	return &gatewayv1.SecretReference{Name: gatewayv1.ObjectName(objectName(name))}
 }
 
@@ -128,12 +129,14 @@ func (e *exporter) upstream(u *model.Upstream) {
 	name := serviceName(u.Name)
 	m := e.meta(name, u.Name, u.Tags)
 	if !e.isRouted(u.Name) || e.logins[u.Name] {
-		text, err := json.Marshal(settingsOf(u, secretRef))
+		var b gatewayv1.Backend
+		writeBackend(u, &b)
+		text, err := json.Marshal(b.BackendSettings)
 		if err != nil {
 			e.add("%s: %s", u.Key().Path(), err)
 		}
 		annotate(&m, gatewayv1.AnnotationUpstream, string(text))
-		if u.Weight != model.NewUpstream().Weight {
+		if b.Weight != nil {
 			annotate(&m, gatewayv1.AnnotationWeight, strconv.Itoa(u.Weight))
 		}
 	}
@@ -156,10 +159,9 @@ func (e *exporter) isRouted(upstream string) bool {
 func (e *exporter) hosts() {
 	for _, key := range e.source.keys(model.KindService, "") {
 		service := e.source.objects[key].(*model.Service)
-		spec := gatewayv1.GatewayHostSpec{
-			VirtualHost: gatewayv1.VirtualHost{FQDN: service.FQDN, TLS: e.tls(service)}, Public: service.Public,
-			Filters: e.filterRefs(key, model.KindServiceFilter),
-		}
+		spec := gatewayv1.GatewayHostSpec{Filters: e.filterRefs(key, model.KindServiceFilter)}
+		mapping.WriteHost(service, &spec, secretRef)
+		e.certificates(service, &spec.VirtualHost)
 		if n := len(spec.Filters); n > 32 {
 			e.add("%s has %d filters; a GatewayHost has at most 32", key.Path(), n)
 		}
@@ -188,7 +190,7 @@ func (e *exporter) eachProxy(key model.Key, tags []string, add func(m metav1.Obj
 	}
 	for _, proxy := range proxies {
 		if proxy == gatewayv1.Unattached {
-			e.add("/proxy/%s has the name of no proxy: rename it", proxy)
+			e.add("/proxy/%s has a name that means no proxy in Kubernetes: rename it", proxy)
 		}
 		name := objectName(key.Name())
 		if len(proxies) > 1 {
@@ -202,13 +204,16 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: gatewayv1.GroupVersion().String(), Kind: kind}
 }
 
-// tls returns the TLS settings of a service; nil if there are none.
-func (e *exporter) tls(s *model.Service) *gatewayv1.TLS {
-	t := &gatewayv1.TLS{ClientCASecret: secretRef(s.ClientCACertificate)}
+// certificates sets the Secrets with the certificates of a service.
+func (e *exporter) certificates(s *model.Service, vh *gatewayv1.VirtualHost) {
 	secrets := e.source.attached[s.Key()][model.KindServiceSecret]
 	if n := len(secrets); n > 33 {
 		e.add("%s has %d secrets; a GatewayHost has at most 33", s.Key().Path(), n)
 	}
+	if vh.TLS == nil && len(secrets) > 0 {
+		vh.TLS = &gatewayv1.TLS{}
+	}
+	t := vh.TLS
 	for i, name := range secrets {
 		if ref := secretRef(name); i == 0 {
 			t.SecretName = ref.Name
@@ -216,19 +221,9 @@ func (e *exporter) tls(s *model.Service) *gatewayv1.TLS {
 			t.AdditionalSecrets = append(t.AdditionalSecrets, *ref)
 		}
 	}
-	if s.HTTPS != model.HTTPSBoth {
-		t.HTTPS = s.HTTPS
+	if t != nil { // the API server would otherwise refuse the object
+		t.External = len(secrets) == 0 && (t.HTTPS != "" || t.ClientCASecret != nil)
 	}
-	if s.HSTSSeconds != 0 {
-		seconds := int32(s.HSTSSeconds) //nolint:gosec // at most ten years
-		t.HSTSSeconds = &seconds
-	}
-	// The API server would otherwise refuse the object.
-	t.External = len(secrets) == 0 && (t.HTTPS != "" || t.ClientCASecret != nil)
-	if t.SecretName == "" && t.HTTPS == "" && t.HSTSSeconds == nil && t.ClientCASecret == nil {
-		return nil
-	}
-	return t
 }
 
 func (e *exporter) filterRefs(owner model.Key, kind model.Kind) (refs []gatewayv1.FilterReference) {
@@ -240,17 +235,12 @@ func (e *exporter) filterRefs(owner model.Key, kind model.Kind) (refs []gatewayv
 
 // route makes a route with its attachments.
 func (e *exporter) route(r *model.Route) gatewayv1.Route {
-	out := routeOf(r)
+	out := mapping.WriteRoute(r)
 	out.Filters = e.filterRefs(r.Key(), model.KindRouteFilter)
 	for _, name := range e.source.attached[r.Key()][model.KindRouteUpstream] {
 		u := e.source.objects[model.UpstreamKey(name)].(*model.Upstream)
-		b := gatewayv1.Backend{
-			Name: gatewayv1.ObjectName(serviceName(u.Name)), Port: intstr.FromInt(u.Port), BackendSettings: settingsOf(u, secretRef),
-		}
-		if u.Weight != model.NewUpstream().Weight {
-			weight := int32(u.Weight) //nolint:gosec // at most a million
-			b.Weight = &weight
-		}
+		b := gatewayv1.Backend{Name: gatewayv1.ObjectName(serviceName(u.Name)), Port: intstr.FromInt(u.Port)}
+		writeBackend(u, &b)
 		out.Services = append(out.Services, b)
 	}
 	if fault := checkRoute(out); fault != "" {

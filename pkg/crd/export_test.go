@@ -117,14 +117,29 @@ services:
 			"/upstream/blue: upstream_ip 127.0.0.1 is the machine itself, which in a cluster is the Pod of the gateway, and Kubernetes refuses it: write an address that its nodes reach, or a host name"),
 		Entry("a link-local address", "upstreams: [{upstream_name: blue, upstream_ip: 'fe80::1', upstream_port: 80}]",
 			"/upstream/blue: upstream_ip fe80::1 is an address that Kubernetes refuses for endpoints: write one that its nodes reach, or a host name"),
+		Entry("a name that only the machine knows", "upstreams: [{upstream_name: blue, upstream_ip: localhost, upstream_port: 80}]",
+			`/upstream/blue: upstream_ip "localhost" is a loopback address, and the control plane of a cluster refuses it: `+
+				`change it, or name it in --upstream-allow, here and there`),
+		Entry("a name of one label", "upstreams: [{upstream_name: blue, upstream_ip: Blue, upstream_port: 80}]",
+			`/upstream/blue: upstream_ip "blue" is not a complete host name, and the control plane of a cluster refuses it: `+
+				`change it, or name it in --upstream-allow, here and there`),
+		Entry("a number that is an address", "upstreams: [{upstream_name: blue, upstream_ip: '0xa010203', upstream_port: 80}]",
+			`/upstream/blue: upstream_ip "0xa010203" is an IP address, which may belong to another namespace: use a host name, or a Service with an EndpointSlice, `+
+				`and the control plane of a cluster refuses it: change it, or name it in --upstream-allow, here and there`),
+		Entry("a name of a Pod", "upstreams: [{upstream_name: blue, upstream_ip: 10-1-2-3.shop.pod.cluster.local, upstream_port: 80}]",
+			`/upstream/blue: upstream_ip "10-1-2-3.shop.pod.cluster.local" is a name in the cluster: use the Service itself, and the control plane of a cluster refuses it: `+
+				`change it, or name it in --upstream-allow, here and there`),
+		Entry("the address of a metadata service", "upstreams: [{upstream_name: blue, upstream_ip: 100.100.100.200, upstream_port: 80}]",
+			`/upstream/blue: upstream_ip "100.100.100.200" is the address of a cloud's metadata service, and the control plane of a cluster refuses it: `+
+				`change it, or name it in --upstream-allow, here and there`),
 		Entry("a host name with an underscore", "upstreams: [{upstream_name: blue, upstream_ip: a_b.example.com, upstream_port: 80}]",
 			`/upstream/blue: upstream_ip "a_b.example.com" is not a host name that Kubernetes accepts: only letters, digits, hyphens and dots are possible`),
 		Entry("references to missing objects", "services: [{service_name: shop, fqdn: '*', routes: [{route_name: root, route_prefix: /, upstreams: [blue]}], proxies: [gw]}]",
 			`/service/shop names the proxy "gw", which the document does not have`, `/service/shop/route/root names the upstream "blue", which the document does not have`),
 		Entry("a secret that is sealed", "secrets: [{secret_name: key, secret_value: 'sealed:v1:abc'}]",
-			"/secret/key: what it holds is not in the document in the clear: give the key with --secret-key-file, or leave --secret-values out"),
+			"/secret/key: its contents are not in plain text in the document: give the key with --secret-key-file, or omit --secret-values"),
 		Entry("a proxy with a reserved name", "proxies: [{name: -unattached-}]\nservices: [{service_name: shop, fqdn: '*', proxies: [-unattached-]}]",
-			"/proxy/-unattached- has the name of no proxy: rename it"),
+			"/proxy/-unattached- has a name that means no proxy in Kubernetes: rename it"),
 		Entry("a method that is too long", "services: [{service_name: shop, fqdn: '*', routes: [{route_name: root, route_prefix: /, route_config: {methods: [ABCDEFGHIJKLMNOPQRSTU]}}]}]",
 			"/service/shop/route/root has the method ABCDEFGHIJKLMNOPQRSTU; those of a GatewayHost have at most 20 characters"),
 		Entry("a method twice", "services: [{service_name: shop, fqdn: '*', routes: [{route_name: root, route_prefix: /, route_config: {methods: [GET, GET]}}]}]",

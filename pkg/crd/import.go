@@ -14,6 +14,7 @@ import (
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 	"github.com/gatehouse-gateway/gatehouse/pkg/document"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/mapping"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -115,7 +116,7 @@ func namespaceOf(m metav1.ObjectMeta) string { return cmp.Or(m.Namespace, metav1
 // put adds an object, unless the same one was added.
 func (i *importer) put(from string, o model.Object) {
 	if had := i.objects[o.Key()]; had != nil && !reflect.DeepEqual(had, o) {
-		i.add("%s: another object is %s too, and says something else", from, o.Key().Path())
+		i.add("%s: another object is %s too, and differs", from, o.Key().Path())
 	}
 	i.objects[o.Key()] = o
 }
@@ -156,11 +157,8 @@ func (i *importer) settings() {
 }
 
 // secretName returns a function that returns the name of the secret for a reference.
-func (i *importer) secretName(namespace string) func(*gatewayv1.SecretReference) string {
-	return func(ref *gatewayv1.SecretReference) string {
-		if ref == nil {
-			return ""
-		}
+func (i *importer) secretName(namespace string) func(path string, ref gatewayv1.SecretReference) string {
+	return func(_ string, ref gatewayv1.SecretReference) string {
 		return i.secretOf(cmp.Or(string(ref.Namespace), namespace), string(ref.Name))
 	}
 }
@@ -261,11 +259,12 @@ func (i *importer) hosts() {
 	for _, o := range i.in.Hosts {
 		at, namespace, name := "GatewayHost "+o.Name, namespaceOf(o.ObjectMeta), nameOf(o.ObjectMeta, i.several)
 		if !i.isSame(name, o.Spec) {
-			i.add("%s: another GatewayHost is the service %q too, and says something else: GatewayHosts with different proxy names may differ in spec.proxy only", at, name)
+			i.add("%s: another GatewayHost is the service %q too, and differs: GatewayHosts with different proxy names may differ in spec.proxy only", at, name)
 		}
 		s := model.NewService()
-		s.Name, s.FQDN, s.Public, s.Tags = name, o.Spec.VirtualHost.FQDN, o.Spec.Public, model.NewTags(tagsOf(o.ObjectMeta))
-		i.tls(s, namespace, o.Spec.VirtualHost.TLS)
+		s.Name, s.Tags = name, model.NewTags(tagsOf(o.ObjectMeta))
+		mapping.ReadHost(&o.Spec, s, i.secretName(namespace))
+		i.certificates(s, namespace, o.Spec.VirtualHost.TLS)
 		i.put(at, s)
 		if o.Spec.Proxy != gatewayv1.Unattached {
 			i.link(model.ProxyServiceKey(i.proxy(string(o.Spec.Proxy)), name))
@@ -274,7 +273,7 @@ func (i *importer) hosts() {
 			i.link(model.ServiceFilterKey(name, i.filterName(at, namespace, string(f.Name))))
 		}
 		for n, r := range o.Spec.Routes {
-			i.route(at+fmt.Sprintf(": spec.routes[%d]", n), namespace, name, cmp.Or(r.Name, fmt.Sprintf("route-%d", n)), r)
+			i.route(at, fmt.Sprintf("spec.routes[%d]", n), namespace, name, cmp.Or(r.Name, fmt.Sprintf("route-%d", n)), r)
 		}
 	}
 }
@@ -300,36 +299,31 @@ func (i *importer) filterName(at, namespace, name string) string {
 	return name
 }
 
-func (i *importer) tls(s *model.Service, namespace string, t *gatewayv1.TLS) {
+// certificates attaches the secrets with the certificates of a service.
+func (i *importer) certificates(s *model.Service, namespace string, t *gatewayv1.TLS) {
 	if t == nil {
 		return
-	}
-	s.HTTPS, s.ClientCACertificate = cmp.Or(t.HTTPS, s.HTTPS), i.secretName(namespace)(t.ClientCASecret)
-	if t.HSTSSeconds != nil {
-		s.HSTSSeconds = int(*t.HSTSSeconds)
 	}
 	refs := t.AdditionalSecrets
 	if t.SecretName != "" {
 		refs = append([]gatewayv1.SecretReference{{Name: t.SecretName, Namespace: t.SecretNamespace}}, refs...)
 	}
 	for _, ref := range refs {
-		i.link(model.ServiceSecretKey(s.Name, i.secretName(namespace)(&ref)))
+		i.link(model.ServiceSecretKey(s.Name, i.secretName(namespace)("", ref)))
 	}
 }
 
-func (i *importer) route(at, namespace, service, name string, r gatewayv1.Route) {
-	route, err := readRoute(service, name, r)
-	if err != nil {
-		i.add("%s: %s", at, err)
-		return
-	}
-	i.put(at, route)
+func (i *importer) route(from, at, namespace, service, name string, r gatewayv1.Route) {
+	route := mapping.ReadRoute(&r, at, func(path, format string, args ...any) {
+		i.add("%s: %s: %s", from, path, fmt.Sprintf(format, args...))
+	})
+	route.Service, route.Name = service, name
+	i.put(from+": "+at, route.Route)
 	for _, f := range r.Filters {
-		i.link(model.RouteFilterKey(service, name, i.filterName(at, namespace, string(f.Name))))
+		i.link(model.RouteFilterKey(service, name, i.filterName(from+": "+at, namespace, string(f.Name))))
 	}
 	for n, b := range r.Services {
-		at := fmt.Sprintf("%s.services[%d]", at, n)
-		if u := i.upstream(at, namespace, b); u != "" {
+		if u := i.upstream(fmt.Sprintf("%s: %s.services[%d]", from, at, n), namespace, b); u != "" {
 			i.link(model.RouteUpstreamKey(service, name, u))
 		}
 	}

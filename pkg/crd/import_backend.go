@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/mapping"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -39,7 +40,7 @@ func (i *importer) upstreams() {
 			*b.Weight = int32(n)
 		}
 		if len(s.Spec.Ports) != 1 {
-			i.add("%s: has %d ports, and the annotation %s says nothing of which", at, len(s.Spec.Ports), gatewayv1.AnnotationUpstream)
+			i.add("%s: has %d ports, and the annotation %s does not say which", at, len(s.Spec.Ports), gatewayv1.AnnotationUpstream)
 			continue
 		}
 		b.Port = intstr.FromInt32(s.Spec.Ports[0].Port)
@@ -77,12 +78,10 @@ func (i *importer) upstream(at, namespace string, b gatewayv1.Backend) string {
 	}
 	u := model.NewUpstream()
 	u.IP, u.Port = i.address(s, port)
-	if port.AppProtocol != nil && b.Protocol == "" {
-		u.Protocol = protocolOf(*port.AppProtocol)
-	}
-	settle(u, b.BackendSettings, i.secretName(namespace))
-	if b.Weight != nil {
-		u.Weight = int(*b.Weight)
+	u.Protocol = mapping.Protocol(port.AppProtocol)
+	mapping.ReadBackend(&b, at, u, i.secretName(namespace))
+	if u.ValidationSubjectName == u.IP && !u.IsDNSName() {
+		u.ValidationSubjectName = "" // its default
 	}
 	u.Tags = model.NewTags(tagsOf(s.ObjectMeta))
 	return i.nameUpstream(s, int(port.Port), u)
@@ -139,19 +138,6 @@ func (i *importer) address(s *corev1.Service, port corev1.ServicePort) (host str
 		host = written
 	}
 	return host, number
-}
-
-// protocolOf returns the protocol for the appProtocol of a port.
-func protocolOf(appProtocol string) string {
-	switch strings.ToLower(appProtocol) {
-	case "kubernetes.io/h2c", "h2c", "http2", "grpc":
-		return "h2c"
-	case "https", "tls", "kubernetes.io/wss", "wss":
-		return "tls"
-	case "h2", "grpcs":
-		return "h2"
-	}
-	return "http"
 }
 
 // config returns the configuration of a RouteFilter or GlobalConfig with the names of the REST

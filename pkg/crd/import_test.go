@@ -153,11 +153,15 @@ filters:
 		Entry("a missing port", host("{virtualhost: {fqdn: a.example.com}, routes: [{services: [{name: blue, port: 80}]}]}")+
 			"\n---\n{apiVersion: v1, kind: Service, metadata: {name: blue}, spec: {ports: [{port: 81}]}}",
 			"GatewayHost bad: spec.routes[0].services[0]: the Service default/blue has no port 80"),
+		Entry("a route with two paths", host("{virtualhost: {fqdn: a.example.com}, routes: [{conditions: [{prefix: /a}, {exact: /b}], timeouts: {idle: soon}}]}"),
+			"GatewayHost bad: spec.routes[0].conditions[1].exact: all conditions must hold, so only one of them can have a path, "+
+				"and spec.routes[0].conditions[0].prefix has one; write a route for each path",
+			`GatewayHost bad: spec.routes[0].timeouts.idle: "soon" is not a duration such as 1.5s`),
 		Entry("a missing filter", host("{virtualhost: {fqdn: a.example.com}, filters: [{name: limit}]}"),
 			"GatewayHost bad: the RouteFilter default/limit is not among the objects"),
 		Entry("two different hosts for one service", host("{virtualhost: {fqdn: a.example.com}, proxy: a}")+"\n---\n"+host("{virtualhost: {fqdn: a.example.com}, proxy: b, public: true}"),
-			`GatewayHost bad: another GatewayHost is the service "bad" too, and says something else: GatewayHosts with different proxy names may differ in spec.proxy only`,
-			"GatewayHost bad: another object is /service/bad too, and says something else"),
+			`GatewayHost bad: another GatewayHost is the service "bad" too, and differs: GatewayHosts with different proxy names may differ in spec.proxy only`,
+			"GatewayHost bad: another object is /service/bad too, and differs"),
 		Entry("a configuration that is not JSON", "{apiVersion: gateway.gatehouse.dev/v1, kind: RouteFilter, metadata: {name: bad}, spec: {type: route_filter_headers, routeFilterConfig: {config: '{'}}}",
 			"RouteFilter bad: the configuration is not JSON: unexpected end of JSON input"),
 	)

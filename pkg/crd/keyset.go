@@ -94,7 +94,7 @@ func (i *importer) keySet(o *corev1.Secret) {
 			Description: notes[name].Description, Tags: model.NewTags(slices.Clone(notes[name].Tags)),
 		}
 		for _, wrong := range key.Validate() {
-			i.add("%s: its entry %s is no key: %s %s", at, name, wrong.Field, wrong.Message)
+			i.add("%s: its entry %s is not a key: %s %s", at, name, wrong.Field, wrong.Message)
 		}
 		i.put(at, key)
 	}

@@ -62,6 +62,6 @@ spec: {type: http_filter_apikey, routeFilterConfig: {config: '{"keys": "partners
 		_, err = read(filter)
 		Expect(problemsOf(err)).To(ConsistOf("RouteFilter keys: the Secret shop/partners with the hashes of its keys is not among the objects"))
 		_, err = read(filter + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: partners, namespace: shop}\nstringData: {mobile: plain}\n")
-		Expect(problemsOf(err)).To(ConsistOf(ContainSubstring("Secret shop/partners: its entry mobile is no key: Key_hash must be {SHA}")))
+		Expect(problemsOf(err)).To(ConsistOf(ContainSubstring("Secret shop/partners: its entry mobile is not a key: Key_hash must be {SHA}")))
 	})
 })

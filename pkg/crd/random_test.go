@@ -175,7 +175,7 @@ func (m *maker) secret() *model.Secret {
 func (m *maker) upstream() *model.Upstream {
 	u := model.NewUpstream()
 	u.Name, u.Tags = m.name(model.KindUpstream), m.tags()
-	u.IP = pick(m, []string{"192.0.2.7", "2001:db8::7", "2001:DB8:0::7", "blue.example.com", "Blue.Example.com", "blue.example.com.", "blue"})
+	u.IP = pick(m, []string{"192.0.2.7", "2001:db8::7", "2001:DB8:0::7", "blue.example.com", "Blue.Example.com", "blue.example.com.", "blue.internal"})
 	u.Port = 1 + m.IntN(65535)
 	some := func(n *int, low, high int) {
 		if m.IntN(3) == 0 {
@@ -310,7 +310,7 @@ func (m *maker) route(service string) *model.Route {
 		}
 	}
 	if m.coin() {
-		c.Timeouts = &model.Timeouts{Request: m.duration(), Idle: m.duration(), GRPC: m.duration()}
+		c.Timeouts = &model.Timeouts{Request: m.duration(), Idle: m.duration(), GRPC: m.duration(), Stream: m.duration()}
 	}
 	if m.coin() {
 		c.Retries = &model.Retries{Attempts: m.IntN(101), PerTry: m.duration(), On: pick(m, [][]string{nil, {"5xx", "reset"}})}

@@ -57,7 +57,7 @@ func (e *exporter) secret(s *model.Secret) *corev1.Secret {
 	}
 	for _, text := range []string{s.PrivateKey, s.Value} {
 		if text == model.Redacted || model.IsSealed(text) {
-			e.add("%s: what it holds is not in the document in the clear: give the key with --secret-key-file, or leave --secret-values out", s.Key().Path())
+			e.add("%s: its contents are not in plain text in the document: give the key with --secret-key-file, or omit --secret-values", s.Key().Path())
 		}
 	}
 	switch {
@@ -86,7 +86,7 @@ func (e *exporter) inlineSecret(filter, what, text string) string {
 		return name
 	}
 	if text == model.Redacted || model.IsSealed(text) {
-		e.add("/filter/%s: its %s is not in the document in the clear: give the key with --secret-key-file, or leave --secret-values out", filter, what)
+		e.add("/filter/%s: its %s is not in plain text in the document: give the key with --secret-key-file, or omit --secret-values", filter, what)
 	}
 	e.out.Secrets = append(e.out.Secrets, &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: e.options.Namespace},

@@ -61,7 +61,7 @@ func checkLeaf(leaf *x509.Certificate, proxy string, token bool, now time.Time) 
 	case now.After(leaf.NotAfter):
 		return fmt.Errorf("ended at %s", leaf.NotAfter.UTC().Format(time.RFC3339))
 	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("begins at %s; look at the clock of this machine", leaf.NotBefore.UTC().Format(time.RFC3339))
+		return fmt.Errorf("begins at %s; check the clock of this machine", leaf.NotBefore.UTC().Format(time.RFC3339))
 	case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) && !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny):
 		return errors.New("is not for clients (extended key usage clientAuth)")
 	}

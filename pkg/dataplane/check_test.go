@@ -96,7 +96,7 @@ var _ = Describe("A check of the certificates", func() {
 		}, `--xds-tls-cert: DIR/gw.crt ended at 2020-01-02T03:04:05Z: issue one with "gatehouse pki issue DIR proxy gw"`),
 		Entry("one that is not valid yet", func(f *files) {
 			f.issue(testkit.CertificateOptions{Names: []string{"gw"}, Client: true, NotAfter: time.Date(2220, 1, 2, 3, 4, 5, 0, time.UTC), NotBefore: time.Date(2219, 1, 1, 0, 0, 0, 0, time.UTC)})
-		}, `--xds-tls-cert: DIR/gw.crt begins at 2219-01-01T00:00:00Z; look at the clock of this machine: issue one with "gatehouse pki issue DIR proxy gw"`),
+		}, `--xds-tls-cert: DIR/gw.crt begins at 2219-01-01T00:00:00Z; check the clock of this machine: issue one with "gatehouse pki issue DIR proxy gw"`),
 		Entry("the key of another certificate", func(f *files) {
 			pair, err := f.authority.Issue(good)
 			Expect(err).NotTo(HaveOccurred())

@@ -256,7 +256,7 @@ func writeScalar(out *bytes.Buffer, n *yaml.Node) error {
 		}
 		b, err := json.Marshal(v)
 		if err != nil {
-			return fmt.Errorf("%q is not possible in JSON", n.Value)
+			return fmt.Errorf("%q is not allowed in JSON", n.Value)
 		}
 		out.Write(b)
 		return nil

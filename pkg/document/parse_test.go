@@ -48,7 +48,7 @@ var _ = DescribeTable("Parse refuses", func(text string, want ...string) {
 	Entry("a key twice within a field", "version: 1\nservices:\n- service_name: s\n  fqdn: '*'\n  routes:\n  - route_name: r\n    route_prefix: /\n    route_config: {match: exact, MATCH: exact}",
 		`line 8: services["s"].routes["r"].route_config: has the key "MATCH" twice in one object`),
 	Entry("a number that JSON lacks", "version: 1\nfilters:\n- filter_name: f\n  filter_type: route_filter_ratelimit\n  filter_config: {a: .inf}",
-		`line 5: filters["f"].filter_config: ".inf" is not possible in JSON`),
+		`line 5: filters["f"].filter_config: ".inf" is not allowed in JSON`),
 	Entry("an alias", "version: 1\na: &x 1\nb: *x", "the document cannot be read as YAML: line 2: anchors (&) and aliases (*) are not supported; quote a string that begins with one"),
 	Entry("a merge key", "version: 1\nproxies:\n- <<: {name: gw}", "the document cannot be read as YAML: line 3: merge keys (<<) are not supported"),
 	Entry("a tag", "version: !!int 1", "the document cannot be read as YAML: line 1: tags (!) are not supported; quote a string that begins with one"),

@@ -8,8 +8,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// pruneOwners deletes the proxies, services, routes and keys that the document does not name,
-// before others claim what they hold.
+// pruneOwners deletes the proxies, the services and the parts of objects that the document does not
+// name, before others claim what they hold.
 func (a *applier) pruneOwners(doc *Document) error {
 	if !a.opts.Prune {
 		return nil
@@ -17,11 +17,13 @@ func (a *applier) pruneOwners(doc *Document) error {
 	if err := a.prune(model.KindProxy); err != nil {
 		return err
 	}
-	if err := a.pruneParts(doc, model.KindService); err != nil {
-		return err
-	}
-	if err := a.pruneParts(doc, model.KindKeySet); err != nil {
-		return err
+	for _, s := range sections() {
+		if partsOf(s.kind).kind == "" {
+			continue
+		}
+		if err := a.pruneParts(doc, s.kind); err != nil {
+			return err
+		}
 	}
 	return a.prune(model.KindService)
 }

@@ -89,7 +89,7 @@ var _ = Describe("Lists", func() {
 var _ = Describe("A machine", func() {
 	at := netip.MustParseAddrPort
 	m := egress.Machine{Addrs: []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}, Names: []string{"gw7.example"}}
-	places := []egress.Place{
+	places := []egress.OwnAddress{
 		{What: "api", Addr: at("127.0.0.1:1323")}, {What: "xds", Addr: at("0.0.0.0:18000")}, {What: "web", Addr: at("192.0.2.7:80")}, {What: "six", Addr: at("[::]:443")},
 	}
 
@@ -138,8 +138,8 @@ var _ = Describe("The addresses that tenants write", func() {
 	f := &egress.Foreign{
 		Allow:   entries("127.0.0.9", "db.internal.svc"),
 		Machine: egress.Machine{Addrs: []netip.Addr{netip.MustParseAddr("192.0.2.7")}},
-		Places: func() []egress.Place {
-			return []egress.Place{{What: "the API", Addr: netip.MustParseAddrPort("0.0.0.0:1323")}}
+		OwnAddresses: func() []egress.OwnAddress {
+			return []egress.OwnAddress{{What: "the API", Addr: netip.MustParseAddrPort("0.0.0.0:1323")}}
 		},
 	}
 	const (

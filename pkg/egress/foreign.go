@@ -12,9 +12,9 @@ const DefaultClusterDomain = "cluster.local"
 type Foreign struct {
 	// Allow has addresses and names that the operator allows all the same.
 	Allow []Entry
-	// Machine is the machine that the program runs on. Places returns where it listens; nil means nowhere.
-	Machine Machine
-	Places  func() []Place
+	// Machine is the machine that the program runs on. OwnAddresses returns where it listens; nil means nowhere.
+	Machine      Machine
+	OwnAddresses func() []OwnAddress
 	// ClusterDomain is the domain of the cluster's names; empty means the default.
 	ClusterDomain string
 }
@@ -29,8 +29,8 @@ func (f *Foreign) Endpoint(address string, port int) string {
 			return "is " + what
 		}
 	}
-	if f.Places != nil {
-		if p := f.Machine.Find(f.Places(), address, port); p != nil {
+	if f.OwnAddresses != nil {
+		if p := f.Machine.Find(f.OwnAddresses(), address, port); p != nil {
 			return "is that of " + p.What
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -29,11 +30,13 @@ var _ = Describe("Rules about who may do what", func() {
 		GinkgoHelper()
 		return askFrom("", h, r, method, url, headers...)
 	}
-	path := func(kind ir.PathKind, p string) []ir.AccessPath { return []ir.AccessPath{{Kind: kind, Path: p}} }
-	everything := []ir.AccessRule{{}}
+	path := func(kind ir.PathKind, p string) []credential.AccessPath {
+		return []credential.AccessPath{{Kind: kind, Path: p}}
+	}
+	everything := []credential.AccessRule{{}}
 
-	DescribeTable("compare", func(a ir.Access, method, url string, passes bool) {
-		got := ask(ir.Host{Access: []*ir.Access{&a}}, ir.Route{}, method, url)
+	DescribeTable("compare", func(a credential.Access, method, url string, passes bool) {
+		got := ask(ir.Host{Filters: ir.Filters{"access": []*credential.Access{&a}}}, ir.Route{}, method, url)
 		if passes {
 			Expect(got.Code).To(Equal("direct_response"))
 			return
@@ -42,33 +45,33 @@ var _ = Describe("Rules about who may do what", func() {
 		Expect(got.Status).To(Equal(403))
 		Expect(got.Body).To(Equal("this is not allowed here\n"))
 	},
-		Entry("a method", ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET", "PUT"}}}}, "PUT", "/", true),
-		Entry("another method", ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET", "PUT"}}}}, "POST", "/", false),
-		Entry("a path", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a?b", true),
-		Entry("a path in another letter case", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/A", false),
-		Entry("a path with an extra slash", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a/", false),
-		Entry("a segment", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a/b", true),
-		Entry("a path that only begins like the segment", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", false),
-		Entry("the segment that matches everything", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "")}}}, "GET", "/ab", true),
-		Entry("a segment with a parameter", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a;b", false),
-		Entry("a method and a path", ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET"}, Paths: path(ir.PathPrefix, "/a")}}}, "GET", "/b", false),
-		Entry("a denied path", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a", false),
-		Entry("a denied path in another letter case", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/A", false),
-		Entry("a denied path with an extra slash", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a/", false),
-		Entry("a denied path with a parameter", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a;b/c", false),
-		Entry("a path next to a denied path", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", true),
-		Entry("a denied method elsewhere", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Methods: []string{"GET"}, Paths: path(ir.PathPrefix, "/a")}}}, "GET", "/b", true),
+		Entry("a method", credential.Access{Allow: []credential.AccessRule{{Methods: []string{"GET", "PUT"}}}}, "PUT", "/", true),
+		Entry("another method", credential.Access{Allow: []credential.AccessRule{{Methods: []string{"GET", "PUT"}}}}, "POST", "/", false),
+		Entry("a path", credential.Access{Allow: []credential.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a?b", true),
+		Entry("a path in another letter case", credential.Access{Allow: []credential.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/A", false),
+		Entry("a path with an extra slash", credential.Access{Allow: []credential.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a/", false),
+		Entry("a segment", credential.Access{Allow: []credential.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a/b", true),
+		Entry("a path that only begins like the segment", credential.Access{Allow: []credential.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", false),
+		Entry("the segment that matches everything", credential.Access{Allow: []credential.AccessRule{{Paths: path(ir.PathSegment, "")}}}, "GET", "/ab", true),
+		Entry("a segment with a parameter", credential.Access{Allow: []credential.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a;b", false),
+		Entry("a method and a path", credential.Access{Allow: []credential.AccessRule{{Methods: []string{"GET"}, Paths: path(ir.PathPrefix, "/a")}}}, "GET", "/b", false),
+		Entry("a denied path", credential.Access{Allow: everything, Deny: []credential.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a", false),
+		Entry("a denied path in another letter case", credential.Access{Allow: everything, Deny: []credential.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/A", false),
+		Entry("a denied path with an extra slash", credential.Access{Allow: everything, Deny: []credential.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a/", false),
+		Entry("a denied path with a parameter", credential.Access{Allow: everything, Deny: []credential.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a;b/c", false),
+		Entry("a path next to a denied path", credential.Access{Allow: everything, Deny: []credential.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", true),
+		Entry("a denied method elsewhere", credential.Access{Allow: everything, Deny: []credential.AccessRule{{Methods: []string{"GET"}, Paths: path(ir.PathPrefix, "/a")}}}, "GET", "/b", true),
 	)
 
 	DescribeTable("compare headers", func(denied bool, values []string, passes bool, headers ...string) {
-		rules := []ir.AccessRule{{Headers: []ir.HeaderValues{{Name: "x-plan", Values: values}, {Name: "x-any"}}}}
-		a := &ir.Access{Allow: rules}
+		rules := []credential.AccessRule{{Headers: []credential.HeaderValues{{Name: "x-plan", Values: values}, {Name: "x-any"}}}}
+		a := &credential.Access{Allow: rules}
 		if denied {
-			a = &ir.Access{Allow: everything, Deny: rules}
+			a = &credential.Access{Allow: everything, Deny: rules}
 		}
 		code := map[bool]string{true: "direct_response", false: "access_refused"}[passes]
-		Expect(ask(ir.Host{Access: []*ir.Access{a}}, ir.Route{}, "GET", "/", append(headers, "X-Any: 1")...).Code).To(Equal(code))
-		Expect(ask(ir.Host{Access: []*ir.Access{a}}, ir.Route{}, "GET", "/", headers...).Code).
+		Expect(ask(ir.Host{Filters: ir.Filters{"access": []*credential.Access{a}}}, ir.Route{}, "GET", "/", append(headers, "X-Any: 1")...).Code).To(Equal(code))
+		Expect(ask(ir.Host{Filters: ir.Filters{"access": []*credential.Access{a}}}, ir.Route{}, "GET", "/", headers...).Code).
 			To(Equal(map[bool]string{true: "direct_response", false: "access_refused"}[denied]), "all headers of a rule must be there")
 	},
 		Entry("with the value", false, []string{"gold", "silver"}, true, "X-Plan: silver"),
@@ -87,33 +90,33 @@ var _ = Describe("Rules about who may do what", func() {
 	DescribeTable("compare addresses", func(from string, passes bool) {
 		ranges := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::7/128")}
 		code := map[bool]string{true: "direct_response", false: "access_refused"}
-		allowed := []*ir.Access{{Allow: []ir.AccessRule{{Addresses: ranges}}}}
-		Expect(askFrom(from, ir.Host{Access: allowed}, ir.Route{}, "GET", "/").Code).To(Equal(code[passes]))
-		denied := []*ir.Access{{Allow: everything, Deny: []ir.AccessRule{{Addresses: ranges}}}}
-		Expect(askFrom(from, ir.Host{Access: denied}, ir.Route{}, "GET", "/").Code).To(Equal(code[!passes]))
+		allowed := []*credential.Access{{Allow: []credential.AccessRule{{Addresses: ranges}}}}
+		Expect(askFrom(from, ir.Host{Filters: ir.Filters{"access": allowed}}, ir.Route{}, "GET", "/").Code).To(Equal(code[passes]))
+		denied := []*credential.Access{{Allow: everything, Deny: []credential.AccessRule{{Addresses: ranges}}}}
+		Expect(askFrom(from, ir.Host{Filters: ir.Filters{"access": denied}}, ir.Route{}, "GET", "/").Code).To(Equal(code[!passes]))
 	},
 		Entry("in the first range", "192.0.2.9", true), Entry("in the second", "2001:db8::7", true), Entry("beside it", "192.0.3.9", false),
 		Entry("in another form", "::ffff:192.0.2.9", true), Entry("in IPv6", "2001:db8::8", false),
 	)
 
 	It("apply to the claims of a token, and to nothing else in a request", func() {
-		tokens := &ir.Tokens{Check: &ir.TokenCheck{Name: "filter/api/0", Header: "authorization", Prefix: "Bearer "}}
-		rules := []*ir.Access{{Allow: []ir.AccessRule{{Claims: []ir.ClaimMatch{{Claim: []string{"role"}, Values: []string{"admin"}}}}}}}
+		tokens := &credential.Tokens{Check: &credential.TokenCheck{Name: "filter/api/0", Header: "authorization", Prefix: "Bearer "}}
+		rules := []*credential.Access{{Allow: []credential.AccessRule{{Claims: []credential.ClaimMatch{{Claim: []string{"role"}, Values: []string{"admin"}}}}}}}
 		bearer := func(role string) string { return "Authorization: Bearer " + tokenSaying(map[string]any{"role": role}) }
-		Expect(ask(ir.Host{Tokens: tokens, Access: rules}, ir.Route{}, "GET", "/", bearer("admin")).Code).To(Equal("direct_response"))
-		Expect(ask(ir.Host{Tokens: tokens, Access: rules}, ir.Route{}, "GET", "/", bearer("user")).Code).To(Equal("access_refused"))
-		Expect(ask(ir.Host{Access: rules}, ir.Route{}, "GET", "/", bearer("admin")).Code).To(Equal("access_refused"), "nobody verifies it")
-		Expect(ask(ir.Host{Tokens: tokens, Access: rules}, ir.Route{Public: true}, "GET", "/", bearer("admin")).Code).To(Equal("access_refused"), "nor on a public route")
+		Expect(ask(ir.Host{Filters: ir.Filters{"tokens": tokens, "access": rules}}, ir.Route{}, "GET", "/", bearer("admin")).Code).To(Equal("direct_response"))
+		Expect(ask(ir.Host{Filters: ir.Filters{"tokens": tokens, "access": rules}}, ir.Route{}, "GET", "/", bearer("user")).Code).To(Equal("access_refused"))
+		Expect(ask(ir.Host{Filters: ir.Filters{"access": rules}}, ir.Route{}, "GET", "/", bearer("admin")).Code).To(Equal("access_refused"), "nobody verifies it")
+		Expect(ask(ir.Host{Filters: ir.Filters{"tokens": tokens, "access": rules}}, ir.Route{Public: true}, "GET", "/", bearer("admin")).Code).To(Equal("access_refused"), "nor on a public route")
 	})
 
 	It("require all claims of a rule", func() {
-		tokens := &ir.Tokens{Check: &ir.TokenCheck{Name: "filter/api/0", Header: "authorization", Prefix: "Bearer "}}
-		both := []ir.AccessRule{{Claims: []ir.ClaimMatch{{Claim: []string{"role"}, Values: []string{"admin"}}, {Claim: []string{"team"}, Values: []string{"shop"}}}}}
+		tokens := &credential.Tokens{Check: &credential.TokenCheck{Name: "filter/api/0", Header: "authorization", Prefix: "Bearer "}}
+		both := []credential.AccessRule{{Claims: []credential.ClaimMatch{{Claim: []string{"role"}, Values: []string{"admin"}}, {Claim: []string{"team"}, Values: []string{"shop"}}}}}
 		bearer := func(role, team string) string {
 			return "Authorization: Bearer " + tokenSaying(map[string]any{"role": role, "team": team})
 		}
-		allowed := ir.Host{Tokens: tokens, Access: []*ir.Access{{Allow: both}}}
-		denied := ir.Host{Tokens: tokens, Access: []*ir.Access{{Allow: everything, Deny: both}}}
+		allowed := ir.Host{Filters: ir.Filters{"tokens": tokens, "access": []*credential.Access{{Allow: both}}}}
+		denied := ir.Host{Filters: ir.Filters{"tokens": tokens, "access": []*credential.Access{{Allow: everything, Deny: both}}}}
 		for _, c := range []struct {
 			role, team string
 			all        bool
@@ -125,18 +128,18 @@ var _ = Describe("Rules about who may do what", func() {
 	})
 
 	It("refuse a method override in a header if they depend on methods", func() {
-		methods, paths := []*ir.Access{{Allow: []ir.AccessRule{{Methods: []string{"GET"}}}}}, []*ir.Access{{Allow: everything}}
-		denied := []*ir.Access{{Allow: everything, Deny: []ir.AccessRule{{Methods: []string{"PUT"}}}}}
+		methods, paths := []*credential.Access{{Allow: []credential.AccessRule{{Methods: []string{"GET"}}}}}, []*credential.Access{{Allow: everything}}
+		denied := []*credential.Access{{Allow: everything, Deny: []credential.AccessRule{{Methods: []string{"PUT"}}}}}
 		for _, name := range []string{"X-HTTP-Method-Override", "X-Http-Method", "X-Method-Override"} {
-			Expect(ask(ir.Host{Access: methods}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("access_refused"), name)
-			Expect(ask(ir.Host{Access: denied}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("access_refused"), name)
-			Expect(ask(ir.Host{Access: paths}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("direct_response"), name)
+			Expect(ask(ir.Host{Filters: ir.Filters{"access": methods}}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("access_refused"), name)
+			Expect(ask(ir.Host{Filters: ir.Filters{"access": denied}}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("access_refused"), name)
+			Expect(ask(ir.Host{Filters: ir.Filters{"access": paths}}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("direct_response"), name)
 		}
 	})
 
 	It("must all hold, except on a redirect to HTTPS", func() {
-		get, put := &ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET"}}}}, &ir.Access{Allow: []ir.AccessRule{{Methods: []string{"PUT"}}}}
-		Expect(ask(ir.Host{}, ir.Route{Access: []*ir.Access{get, put}}, "GET", "/").Code).To(Equal("access_refused"))
-		Expect(ask(ir.Host{Access: []*ir.Access{put}}, ir.Route{Unruled: true}, "GET", "/").Code).To(Equal("direct_response"))
+		get, put := &credential.Access{Allow: []credential.AccessRule{{Methods: []string{"GET"}}}}, &credential.Access{Allow: []credential.AccessRule{{Methods: []string{"PUT"}}}}
+		Expect(ask(ir.Host{}, ir.Route{Filters: ir.Filters{"access": []*credential.Access{get, put}}}, "GET", "/").Code).To(Equal("access_refused"))
+		Expect(ask(ir.Host{Filters: ir.Filters{"access": []*credential.Access{put}}}, ir.Route{Unruled: true}, "GET", "/").Code).To(Equal("direct_response"))
 	})
 })

@@ -53,9 +53,12 @@ type Answer struct {
 	// Envoy are the names of the resources that were used, as Envoy's own tools show
 	// them.
 	Envoy Names `json:"envoy"`
+
+	// direct means that the gateway's own response is not turned into one for clients of gRPC.
+	direct bool
 }
 
-// These are the codes of an Answer.
+// These are the codes of an Answer. A filter of pkg/filter has its own.
 const (
 	Forwarded      = "forwarded"       // an upstream answers
 	DirectResponse = "direct_response" // the route has a fixed answer
@@ -71,26 +74,8 @@ const (
 	NoEndpoints    = "no_endpoints"    // 503: the upstreams have no endpoint
 	// 503: no upstream is healthy.
 	NoHealthyUpstream = "no_healthy_upstream"
-	LoginRequired     = "login_required" // 302: the browser is redirected to a login
-	LoginRefused      = "login_refused"  // 401: there is no session, and no redirect to a login is possible
-	LoginCallback     = "login_callback" // 302 or 401: a browser returns from a login
-	SignedOut         = "signed_out"     // 302: the session ends
 	// 403: the host requires a client certificate, and this connection has none.
 	CertificateRequired = "client_certificate_required"
-	KeyRequired         = "key_required"       // 401: http_filter_apikey finds no known key
-	PasswordRequired    = "password_required"  // 401: http_filter_basicauth finds no user with that password
-	NoCredential        = "no_credential"      // 401: http_filter_anyof finds none of its credentials
-	KeyRefused          = "client_refused"     // 403: the key is not in the set, or its client is not allowed
-	AddressRefused      = "address_refused"    // 403: vh_filter_ipaccess refuses the address
-	TokenRefused        = "token_refused"      // 401: the token is missing or invalid
-	ClaimRefused        = "claim_refused"      // 403: the token lacks a claim
-	CrossSiteRefused    = "cross_site_refused" // 403: http_filter_csrf refuses a request from a page of another site
-	Preflight           = "preflight"          // 200: vh_filter_cors answers the browser
-	Maintenance         = "maintenance"        // 503, or its own status: vh_filter_maintenance closes the service
-	BodyTooLarge        = "body_too_large"     // 413: route_filter_bodylimit refuses the body
-	Fault               = "fault"              // route_filter_fault fails all requests
-	AccessRefused       = "access_refused"     // 403: vh_filter_rbac refuses the request
-	UnknownCall         = "unknown_call"       // 404 or 400: http_filter_grpcjson has no call for the request
 )
 
 // Seen is the request after Envoy has normalized it.

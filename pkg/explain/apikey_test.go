@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -15,13 +16,13 @@ import (
 var _ = Describe("The filter that requires an API key", func() {
 	// with explains a GET to a host, and to a route with other keys or none. The Envoy knows the keys
 	// a/x and a.b/x, both with an empty secret.
-	var rules []*ir.Access
+	var rules []*credential.Access
 	BeforeEach(func() { rules = nil })
-	with := func(ofHost, ofRoute *ir.KeyAccess, headers ...string) explain.Answer {
+	with := func(ofHost, ofRoute *credential.KeyAccess, headers ...string) explain.Answer {
 		GinkgoHelper()
 		const empty = "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="
-		route := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, Keys: ofRoute}
-		h := &ir.Host{Name: "shop", Domain: "*", Keys: ofHost, Identity: []string{"x-client"}, Access: rules, Routes: []*ir.Route{route}}
+		route := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, Filters: ir.Filters{"keys": ofRoute}}
+		h := &ir.Host{Name: "shop", Domain: "*", Identity: []string{"x-client"}, Routes: []*ir.Route{route}, Filters: ir.Filters{"keys": ofHost, "access": rules}}
 		encoded := must(snapshot.NewRoute(must(translate.Route(route))))
 		have := state(must(snapshot.NewHost(must(translate.VirtualHost(h)), []*snapshot.Route{encoded}, snapshot.ObjectRef{})))
 		resources := must(translate.ListenerResources(ir.Listener{Keys: []ir.APIKey{{Client: "a/x", Hash: empty}, {Client: "a.b/x", Hash: empty}}}))
@@ -31,8 +32,8 @@ var _ = Describe("The filter that requires an API key", func() {
 	key := func(header, text string) string {
 		return header + ": " + base64.StdEncoding.EncodeToString([]byte(text))
 	}
-	keys := &ir.KeyAccess{Header: "x-api-key", Set: "a"}
-	other := &ir.KeyAccess{Header: "x-other", Set: "a.b", Clients: []string{"a.b/x", "a.b/y"}}
+	keys := &credential.KeyAccess{Header: "x-api-key", Set: "a"}
+	other := &credential.KeyAccess{Header: "x-other", Set: "a.b", Clients: []string{"a.b/x", "a.b/y"}}
 
 	It("accepts a key of the set", func() {
 		a := with(keys, nil, key("X-Api-Key", "a/x:"))
@@ -50,7 +51,7 @@ var _ = Describe("The filter that requires an API key", func() {
 		a := with(keys, nil, headers...)
 		Expect(a.Code).To(Equal("key_required"))
 		Expect(a.Status).To(Equal(401))
-		Expect(a.Body).To(Equal("a valid API key is needed\n"))
+		Expect(a.Body).To(Equal("a valid API key is required\n"))
 		Expect(a.Message).To(Equal("a http_filter_apikey requires an API key: " + why))
 	},
 		Entry("no key", "the request has no x-api-key"),
@@ -65,13 +66,13 @@ var _ = Describe("The filter that requires an API key", func() {
 		a := with(keys, nil, key("X-Api-Key", "a.b/x:"))
 		Expect(a.Code).To(Equal("client_refused"))
 		Expect(a.Status).To(Equal(403))
-		Expect(a.Body).To(Equal("this API key is for something else\n"))
+		Expect(a.Body).To(Equal("this API key is not valid here\n"))
 		Expect(a.Message).To(Equal("a http_filter_apikey does not allow client a.b/x"))
-		Expect(with(&ir.KeyAccess{Header: "x-api-key", Set: "a", Clients: []string{"a/y"}}, nil, key("X-Api-Key", "a/x:")).Code).To(Equal("client_refused"))
+		Expect(with(&credential.KeyAccess{Header: "x-api-key", Set: "a", Clients: []string{"a/y"}}, nil, key("X-Api-Key", "a/x:")).Code).To(Equal("client_refused"))
 	})
 
 	DescribeTable("tells rules whose key it is", func(code string, clients ...string) {
-		rules = []*ir.Access{{Allow: []ir.AccessRule{{Clients: clients}}}}
+		rules = []*credential.Access{{Allow: []credential.AccessRule{{Clients: clients}}}}
 		Expect(with(keys, nil, key("X-Api-Key", "a/x:")).Code).To(Equal(code))
 		Expect(with(nil, nil, key("X-Api-Key", "a/x:")).Code).To(Equal("access_refused"), "without the filter, nobody reads the key")
 	},

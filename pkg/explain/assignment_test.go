@@ -35,6 +35,11 @@ var _ = Describe("A cluster whose endpoints are discovered", func() {
 		a.ClusterName = name
 		assignment, err := snapshot.NewAssignment(a, snapshot.ObjectRef{Kind: "upstream", Name: "web"})
 		Expect(err).NotTo(HaveOccurred())
+		for _, locality := range a.GetEndpoints() {
+			for range locality.GetLbEndpoints() {
+				assignment.Endpoints = append(assignment.Endpoints, snapshot.ObjectRef{Kind: "upstream", Name: "web"})
+			}
+		}
 		state.Clusters, state.Endpoints = []*snapshot.Resource{cluster}, []*snapshot.Resource{assignment}
 		return state
 	}

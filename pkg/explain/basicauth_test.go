@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -16,17 +17,17 @@ import (
 var _ = Describe("The filter that requires a password", func() {
 	// with explains a GET to a host, and to a route with other users or none. The users ann and bob have an empty
 	// password.
-	with := func(ofHost, ofRoute *ir.BasicAuth, public bool, headers ...string) explain.Answer {
+	with := func(ofHost, ofRoute *credential.BasicAuth, public bool, headers ...string) explain.Answer {
 		GinkgoHelper()
-		route := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, BasicAuth: ofRoute, Public: public}
-		h := &ir.Host{Name: "shop", Domain: "*", BasicAuth: ofHost, Identity: []string{"x-client"}, Routes: []*ir.Route{route}}
+		route := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, Public: public, Filters: ir.Filters{"basicAuth": ofRoute}}
+		h := &ir.Host{Name: "shop", Domain: "*", Identity: []string{"x-client"}, Routes: []*ir.Route{route}, Filters: ir.Filters{"basicAuth": ofHost}}
 		encoded := must(snapshot.NewRoute(must(translate.Route(route))))
 		return ask(state(must(snapshot.NewHost(must(translate.VirtualHost(h)), []*snapshot.Route{encoded}, snapshot.ObjectRef{}))), "http://h/", headers...)
 	}
-	user := func(names ...string) *ir.BasicAuth {
-		b := &ir.BasicAuth{}
+	user := func(names ...string) *credential.BasicAuth {
+		b := &credential.BasicAuth{}
 		for _, name := range names {
-			b.Users = append(b.Users, ir.User{Name: name, Hash: "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="})
+			b.Users = append(b.Users, credential.User{Name: name, Hash: "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="})
 		}
 		return b
 	}
@@ -50,7 +51,7 @@ var _ = Describe("The filter that requires a password", func() {
 		a := with(user("ann"), nil, false, headers...)
 		Expect(a.Code).To(Equal("password_required"))
 		Expect(a.Status).To(Equal(401))
-		Expect(a.Body).To(Equal("a valid user name and password are needed\n"))
+		Expect(a.Body).To(Equal("a valid user name and password are required\n"))
 		Expect(a.Message).To(Equal("a http_filter_basicauth requires a user name and a password: " + why))
 	},
 		Entry("no password", "the request has no Authorization"),

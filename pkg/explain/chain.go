@@ -7,6 +7,8 @@ import (
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 )
 
 // isSecure reports whether a listener is an HTTPS listener.
@@ -27,7 +29,7 @@ func findChain(l *listenerv3.Listener, serverName string) (*listenerv3.FilterCha
 		}
 		return nil, fmt.Errorf("explaining listener %q: it has no filter chain for all connections", l.GetName())
 	}
-	m := chainMatch{"server_name": lowerASCII(serverName), "transport_protocol": "tls"}
+	m := chainMatch{"server_name": seam.LowerASCII(serverName), "transport_protocol": "tls"}
 	name, err := m.choose(matcher)
 	if err != nil {
 		return nil, fmt.Errorf("explaining the filter chains of listener %q: %w", l.GetName(), err)
@@ -104,8 +106,8 @@ func (m chainMatch) holds(p *xdsmatcherv3.Matcher_MatcherList_Predicate) (bool, 
 			return strings.HasSuffix(value, how.Suffix), nil
 		case *xdsmatcherv3.StringMatcher_SafeRegex:
 			// RE2's \C is one byte, and latin1 turns each byte into a character.
-			re, err := wholeRegex(strings.ReplaceAll(how.SafeRegex.GetRegex(), `\C`, `(?s:.)`))
-			return err == nil && re.MatchString(latin1(value)), err
+			re, err := seam.WholeRegex(strings.ReplaceAll(how.SafeRegex.GetRegex(), `\C`, `(?s:.)`))
+			return err == nil && re.MatchString(seam.Latin1(value)), err
 		}
 	}
 	return false, fmt.Errorf("condition %T is not known", p.GetMatchType())

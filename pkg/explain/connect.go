@@ -8,6 +8,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -118,7 +119,7 @@ func (a *Answer) handshake(have State, r Request, chain *listenerv3.FilterChain)
 // nameText describes a server name in a sentence.
 func nameText(serverName string) string {
 	if serverName == "" {
-		return "an address, which is no host name (no SNI)"
+		return "an address, which is not a host name (no SNI)"
 	}
 	return fmt.Sprintf("%q", serverName)
 }
@@ -144,9 +145,9 @@ func (have State) howToCover(r Request) string {
 	if r.ServerName == "" {
 		return `a client that connects to an address gets the certificate of a service whose fqdn is * or that address: attach a secret to such a service`
 	}
-	hosts := findHosts(have.Hosts, lowerASCII(r.ServerName))
+	hosts := findHosts(have.Hosts, seam.LowerASCII(r.ServerName))
 	if len(hosts) == 0 {
-		return noHost(have.Hosts, lowerASCII(r.ServerName))
+		return noHost(have.Hosts, seam.LowerASCII(r.ServerName))
 	}
 	service := hosts[0].host.Name
 	return fmt.Sprintf("attach a secret with a certificate that covers %s to service %s (POST /service/%s/secret/{secret})", r.ServerName, service, service)

@@ -2,28 +2,16 @@ package explain
 
 import (
 	"fmt"
-	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 )
 
-// cookieOf returns the value of a cookie (Http::Utility::parseCookies). If there are
-// several, it is the first.
+// cookieOf returns the value of a cookie.
 func (s subject) cookieOf(name string) (value string, there bool) {
-	for _, header := range s.headers["cookie"] {
-		for part := range strings.SplitSeq(header, ";") {
-			n, v, found := strings.Cut(strings.Trim(part, " \t"), "=")
-			if !found || n != name {
-				continue
-			}
-			if len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"' {
-				v = v[1 : len(v)-1]
-			}
-			return v, true
-		}
-	}
-	return "", false
+	return seam.Request{Headers: s.headers}.Cookie(name)
 }
 
 // checkCookie compares a cookie.

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
@@ -45,7 +47,7 @@ func Explain(have State, r Request) (Answer, error) {
 		Steps:   []Step{}, Hosts: []Host{}, Routes: []Route{}, Filters: []Filter{},
 	}
 	for _, h := range r.Headers {
-		if lowerASCII(h.Name) == "host" {
+		if seam.LowerASCII(h.Name) == "host" {
 			a.Request.Host = h.Value
 		}
 	}
@@ -69,15 +71,10 @@ func Explain(have State, r Request) (Answer, error) {
 	if len(a.UnknownFilters) > 0 {
 		a.Message += "; explain does not know " + listOf(a.UnknownFilters) + ", so it may be different"
 	}
-	if a.Status > 0 && a.Code != LoginRequired && a.Code != SignedOut && isGRPC(h.get("content-type")) {
+	if a.Status > 0 && !a.direct && seam.IsGRPC(h.get("content-type")) {
 		a.GRPCStatus, a.Status = grpcStatus(a.Status), http.StatusOK
 	}
 	return a, err
-}
-
-func isGRPC(contentType string) bool {
-	rest, ok := strings.CutPrefix(contentType, "application/grpc")
-	return ok && (rest == "" || rest[0] == '+')
 }
 
 // grpcStatus returns the status that a gRPC client receives in place of an HTTP status
@@ -106,7 +103,7 @@ func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManage
 	case err != nil:
 		a.endWith(BadRequest, http.StatusBadRequest, "refused", err.Error())
 		return s, false
-	case redirect && isGRPC(h.get("content-type")):
+	case redirect && seam.IsGRPC(h.get("content-type")):
 		a.endWith(BadRequest, http.StatusBadRequest, "refused", "the path has escaped slashes, and gRPC has no redirects")
 		return s, false
 	case redirect:
@@ -114,7 +111,7 @@ func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManage
 		a.endWith(Redirected, http.StatusTemporaryRedirect, "redirect", "the path has escaped slashes; the client is sent to "+plain)
 		return s, false
 	}
-	s = subject{headers: h, client: a.findClient(r, h, l), serverName: lowerASCII(r.ServerName), secure: r.TLS}
+	s = subject{headers: h, client: a.findClient(r, h, l), serverName: seam.LowerASCII(r.ServerName), secure: r.TLS}
 	h.mutateRequestHeaders(r, plain, s.client, l.GetXffNumTrustedHops() > 0)
 	s.path, s.query = cutQuery(plain)
 	if before := a.Request.Path; before != s.path {
@@ -169,59 +166,39 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	}
 	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
 	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
-	if passes, err := a.passAll(s, l, vh, chosen, []passing{
-		{model.FilterCORS, a.passPreflight}, {model.FilterIPAccess, a.passIPAccess}, {model.FilterMaintenance, a.passMaintenance}, {model.FilterCSRF, a.passCSRF},
-	}); !passes {
+	p := passed{have: have, request: s, l: l, vh: vh, route: chosen}
+	p.request.metadata = p.metadata
+	if passes, err := a.passFilters(&p); !passes {
 		return err
 	}
-	if err := a.describeFilters(have, s, l, vh, chosen); err != nil {
-		return err
-	}
-	if answered, err := a.askForLogin(s, l, vh, chosen); answered || err != nil {
-		return err
-	}
-	if !a.passTokens(s, l, vh, chosen) {
-		a.FilterType = tokenFilterOf(vh, chosen)
-		return nil
-	}
-	if passes, err := a.passCredentials(have, s, l, vh, chosen); !passes {
-		return err
-	}
-	if passes, err := a.passPolicies(have, &s, l, vh, chosen); !passes {
-		return err
-	}
-	s, passes, err := a.passTranscoder(s, l, vh, chosen)
-	if !passes {
-		a.FilterType = model.FilterGRPCJSON
-		return err
-	}
-	return a.applyRoute(have, s, vh, chosen, l)
+	return a.applyRoute(have, p.request, vh, chosen, l)
 }
 
-// passPolicies applies the filters behind the credentials, and notes the API client that they know.
-func (a *Answer) passPolicies(have State, s *subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, chosen *routev3.Route) (passes bool, err error) {
-	if s.apiClient, err = s.clientOf(have, l, vh, chosen); err != nil {
-		return false, err
-	}
-	return a.passAll(*s, l, vh, chosen, []passing{
-		{model.FilterBasicAuth, a.passBasicAuth}, {tokenFilterOf(vh, chosen), a.passClaims}, {model.FilterRBAC, a.passAccess},
-		{model.FilterBodyLimit, a.passBodyLimit}, {model.FilterFault, a.passFault},
-	})
-}
-
-// passing is a filter of a type. pass reports whether a request passes it. If not, it ends with the answer.
-type passing struct {
-	filterType string
-	pass       func(subject, *hcmv3.HttpConnectionManager, *routev3.VirtualHost, *routev3.Route) (bool, error)
-}
-
-// passAll reports whether a request passes all filters, in this order.
-func (a *Answer) passAll(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route, list []passing) (bool, error) {
-	for _, p := range list {
-		if passes, err := p.pass(s, l, vh, r); !passes {
-			a.FilterType = p.filterType
+// passFilters reports whether a request passes all filters of the listener, in their order. If not, it ends with the
+// answer of the first that answers.
+func (a *Answer) passFilters(p *passed) (bool, error) {
+	described := false
+	for _, on := range p.l.GetHttpFilters() {
+		known, _ := findKnown(on.GetName())
+		if known.identifies && !described {
+			described = true
+			if err := a.describeFilters(*p); err != nil {
+				return false, err
+			}
+		}
+		p.on = on
+		if known.pass != nil {
+			if passes, err := known.pass(a, p); !passes {
+				a.FilterType = cmp.Or(a.FilterType, known.filterType)
+				return false, err
+			}
+		}
+		if err := known.passOn(p); err != nil {
 			return false, err
 		}
+	}
+	if !described {
+		return true, a.describeFilters(*p)
 	}
 	return true, nil
 }
@@ -248,12 +225,12 @@ func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, 
 // overrides the listener's.
 func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManager) bool {
 	for _, u := range r.GetRoute().GetUpgradeConfigs() {
-		if lowerASCII(u.GetUpgradeType()) == protocol {
+		if seam.LowerASCII(u.GetUpgradeType()) == protocol {
 			return u.GetEnabled() == nil || u.GetEnabled().GetValue()
 		}
 	}
 	for _, u := range l.GetUpgradeConfigs() {
-		if lowerASCII(u.GetUpgradeType()) == protocol {
+		if seam.LowerASCII(u.GetUpgradeType()) == protocol {
 			return u.GetEnabled() == nil || u.GetEnabled().GetValue()
 		}
 	}
@@ -261,9 +238,11 @@ func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManage
 }
 
 // describeFilters lists the filters and describes the known ones.
-func (a *Answer) describeFilters(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) error {
-	for _, on := range l.GetHttpFilters() {
-		f, p, off := Filter{Name: on.GetName()}, passed{have, s, l, on, vh, r}, isOff(on, vh, r)
+func (a *Answer) describeFilters(p passed) error {
+	received := p.request
+	for _, on := range p.l.GetHttpFilters() {
+		f, off := Filter{Name: on.GetName()}, seam.IsOff(on, p.vh, p.route)
+		p.on = on
 		known, ok := findKnown(f.Name)
 		switch {
 		case !ok || known.foreign && !off:
@@ -276,8 +255,11 @@ func (a *Answer) describeFilters(have State, s subject, l *hcmv3.HttpConnectionM
 			}
 		}
 		a.Filters = append(a.Filters, f)
+		if err := known.passOn(&p); err != nil {
+			return err
+		}
 	}
-	return a.describeAbsentDomains(s, l, r)
+	return a.describeAbsentDomains(received, p.l, p.route)
 }
 
 // applyRoute performs the action of the route.
@@ -288,7 +270,7 @@ func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *r
 		status := int(action.DirectResponse.GetStatus())
 		if isForPlain(r) && status == http.StatusForbidden {
 			a.endWith(DirectResponse, status, "answer", fmt.Sprintf(
-				"service %s is served over HTTPS only (its field Https is only), so plain HTTP gets %d: ask for https://%s", a.Service, status, a.Request.Host))
+				"service %s is served over HTTPS only (its field Https is only), so plain HTTP gets %d: request https://%s", a.Service, status, a.Request.Host))
 			return nil
 		}
 		a.FilterType = model.FilterDirectResponse
@@ -320,6 +302,6 @@ func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *r
 	a.Message = fmt.Sprintf("service %s, route %s: %s %s%s goes to %s", a.Service, a.Route, s.headers.get(":method"), f.Host, f.Path,
 		strings.Join(a.Envoy.Clusters, " or "))
 	a.step("forward", "it goes to "+strings.Join(a.Envoy.Clusters, " or ")+" as "+s.headers.get(":method")+" "+f.Path+" with Host "+f.Host)
-	a.describeChoice(r)
+	a.describeForward(r)
 	return nil
 }

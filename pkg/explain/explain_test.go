@@ -284,6 +284,16 @@ var _ = Describe("A request that is forwarded", func() {
 		Expect(a.Filters).To(Equal([]explain.Filter{{Name: "envoy.filters.http.router", Message: "forwards the request, or answers as the route says"}}))
 	})
 
+	DescribeTable("has the shorter of its limits", func(request, stream time.Duration, want string) {
+		limits := &routev3.RouteAction_MaxStreamDuration{MaxStreamDuration: durationpb.New(stream)}
+		a := ask(forwarding(&action{Timeout: durationpb.New(request), MaxStreamDuration: limits}, cart, two...), "http://h/cart")
+		Expect(a.Forward.Timeout).To(Equal(want))
+	},
+		Entry("of the stream alone", 0*time.Second, time.Hour, "1h0m0s"),
+		Entry("of the request", time.Second, time.Hour, "1s"),
+		Entry("of the stream", time.Minute, time.Second, "1s"),
+	)
+
 	It("names the upstream, even if another one is out of rotation", func() {
 		Expect(ask(forwarding(&action{}, cart, two[0]), "http://h/cart").Forward.Clusters[0].Endpoints).To(Equal(
 			[]explain.Endpoint{{Upstream: "blue", Address: "10.0.0.1", Port: 80, Weight: 300, Percent: 100}}))

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	exprv1 "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 )
 
 // evaluate returns the value of a CEL expression over strings. It supports the
@@ -48,7 +50,7 @@ func call(c *exprv1.Expr_Call, names map[string]string) (any, error) {
 	case "!_":
 		return with1(c, values, func(a bool) (any, error) { return !a, nil })
 	case "lowerAscii":
-		return with1(c, values, func(s string) (any, error) { return lowerASCII(s), nil })
+		return with1(c, values, func(s string) (any, error) { return seam.LowerASCII(s), nil })
 	case "_&&_":
 		return with2(c, values, func(a, b bool) (any, error) { return a && b, nil })
 	case "_||_":
@@ -59,11 +61,11 @@ func call(c *exprv1.Expr_Call, names map[string]string) (any, error) {
 		return with2(c, values, func(s, by string) (any, error) { return strings.Split(s, by), nil })
 	case "matches":
 		return with2(c, values, func(s, expr string) (any, error) {
-			re, err := regexp.Compile(latin1(expr))
+			re, err := regexp.Compile(seam.Latin1(expr))
 			if err != nil {
 				return nil, fmt.Errorf("reading the regular expression %q: %w", expr, err)
 			}
-			return re.MatchString(latin1(s)), nil
+			return re.MatchString(seam.Latin1(s)), nil
 		})
 	case "_[_]":
 		return with2(c, values, func(list []string, i int64) (any, error) {

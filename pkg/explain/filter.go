@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,29 +12,35 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 )
 
 const routerFilter = "envoy.filters.http.router"
-
-// These are filters whose files do not contain their names.
-const (
-	accessFilter   = "envoy.filters.http.rbac/access"
-	extAuthzFilter = "envoy.filters.http.ext_authz"
-	extProcFilter  = "envoy.filters.http.ext_proc"
-	affinityFilter = "envoy.filters.http.stateful_session"
-	luaFilter      = "envoy.filters.http.lua"
-)
 
 // knownFilter is an HTTP filter that this package knows.
 type knownFilter struct {
 	name string
 	// several means that there may be more of the filter, called name/ and a word.
 	several bool
+	// pass reports whether a request passes the filter. If not, it ends with the answer, which a filter of filterType
+	// gives. nil means that the filter never answers, or that it is not known when.
+	pass       func(*Answer, *passed) (bool, error)
+	filterType string
 	// describe describes what the filter does with a request for which it is on; nil means that the
 	// steps of the answer describe it.
 	describe func(*Filter, passed) error
+	// endpoint and describeForward are hooks of seam.Filter.
+	endpoint        func(seam.Request) (string, error)
+	describeForward func(*routev3.RouteAction) []string
 	// foreign means that the filter's effect cannot be predicted.
 	foreign bool
+	// change returns a request as the filter passes it on, as far as that can be predicted.
+	change func(seam.Request) (seam.Request, error)
+	// identifies means that the filter asks who the client is. The answer to a request that comes as far as the first of
+	// these lists all filters.
+	identifies bool
 }
 
 // passed is the context in which a request passes a filter.
@@ -46,59 +53,102 @@ type passed struct {
 	route   *routev3.Route
 }
 
-// knownFilters are the HTTP filters that this package knows: all that translate.HTTPFilters returns.
-// The answer reports any other filter as unknown.
-func knownFilters() []knownFilter {
+// ownFilters are the filters that this package knows and that have no package in pkg/filter.
+func ownFilters() []knownFilter {
 	return []knownFilter{
 		{name: hostFilter},    // passHost
 		{name: anybodyFilter}, // endClosed
 		{name: verifiedFilter, several: true},
-		{name: corsFilter, describe: (*Filter).describeCORS}, // passPreflight
-		{name: compressFilter, several: true, describe: (*Filter).describeCompress},
-		{name: ipFilter, describe: (*Filter).describeIPAccess},             // passIPAccess
-		{name: maintenanceFilter, describe: (*Filter).describeMaintenance}, // passMaintenance
 		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
-		{name: csrfFilter, describe: (*Filter).describeCSRF}, // passCSRF
-		{name: spoofFilter, describe: (*Filter).describeSpoofed},
-		{name: authzSpoofFilter, describe: (*Filter).describeAuthzSpoofed},
-		{name: oauth2Filter, describe: (*Filter).describeLogin}, // askForLogin
-		{name: jwtFilter, describe: (*Filter).describeTokenCheck},
-		{name: keyFilter, describe: (*Filter).describeKey}, // passKey
-		{name: keyClientsFilter, describe: (*Filter).describeKeyClients},
-		{name: basicAuthFilter, describe: (*Filter).describeBasicAuth}, // passBasicAuth
-		{name: anyKeyFilter, describe: (*Filter).describeAnyKey},       // passAnyOf
-		{name: anyBasicAuthFilter, describe: (*Filter).describeAnyBasicAuth},
-		{name: anyFilter, describe: (*Filter).describeAnyOf},
-		{name: claimsFilter, describe: (*Filter).describeClaims},
-		{name: accessFilter},
-		{name: cleanFilter, describe: (*Filter).describeCleaned},
-		{name: passwordFilter, describe: (*Filter).describePasswordRemoved},
 		{name: claimLimitFilter, several: true, describe: (*Filter).describeRateLimits},
-		{name: decompressFilter, describe: (*Filter).describeDecompress},
-		{name: bufferFilter, describe: (*Filter).describeBodyLimit}, // passBodyLimit
-		{name: extAuthzFilter, several: true, describe: (*Filter).describeExtAuthz},
-		{name: extProcFilter, describe: (*Filter).describeExtProc},
-		{name: faultFilter, describe: (*Filter).describeFault}, // passFault
-		{name: luaFilter, foreign: true},
-		{name: headerFilter, describe: (*Filter).describeHeaders},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},
-		{name: affinityFilter, describe: (*Filter).describeAffinity},
-		{name: grpcWebFilter, describe: (*Filter).describeGRPCWeb},
-		{name: grpcJSONFilter, describe: (*Filter).describeGRPCJSON}, // passTranscoder
 		{name: routerFilter, describe: (*Filter).describeRouter},
 	}
 }
 
+// knownBySeam returns a filter of pkg/filter.
+func knownBySeam(f seam.Filter) knownFilter {
+	known := knownFilter{
+		name: f.Name, several: f.Several, foreign: f.Foreign, filterType: f.Type,
+		change: f.Change, endpoint: f.Endpoint, describeForward: f.DescribeForward,
+		identifies: f.Identifies,
+	}
+	if f.Describe != nil {
+		known.describe = func(to *Filter, p passed) (err error) {
+			to.Message, err = f.Describe(p.seen(nil))
+			return err
+		}
+	}
+	if f.Refuse != nil {
+		known.pass = func(a *Answer, p *passed) (bool, error) {
+			if seam.IsOff(p.on, p.vh, p.route) {
+				if f.Exempt != nil {
+					f.Exempt(p.seen(a))
+				}
+				return true, nil
+			}
+			refusal, err := f.Refuse(p.seen(a))
+			if refusal == nil || err != nil {
+				return err == nil, err
+			}
+			a.FilterType, a.direct = refusal.Type, refusal.Direct
+			if refusal.Details == "" {
+				a.Body, a.Location = refusal.Body, refusal.Location
+				a.endWith(refusal.Code, refusal.Status, cmp.Or(refusal.Step, "refused"), refusal.Message)
+				return false, nil
+			}
+			return false, a.endReplied(p.l, refusal.Details, reply{refusal.Status, refusal.Body}, refusal.Code, refusal.Message)
+		}
+	}
+	return known
+}
+
+// seen returns what the filters of pkg/filter get of a request. Their steps are those of the answer; nil means that
+// they are not told.
+func (p passed) seen(a *Answer) seam.Request {
+	r := seam.Request{
+		Headers: p.request.headers, Path: p.request.path, Query: p.request.query, Client: p.request.client,
+		VirtualHost: p.vh, Route: p.route, On: p.on, Listener: p.l,
+		Discovered: p.have.discovered, Step: func(string, string) {},
+	}
+	if a != nil {
+		r.Step = a.step
+	}
+	return r
+}
+
+// passOn changes the request as the filter does.
+func (f knownFilter) passOn(p *passed) error {
+	if f.change == nil || seam.IsOff(p.on, p.vh, p.route) {
+		return nil
+	}
+	changed, err := f.change(p.seen(nil))
+	p.request.headers, p.request.path, p.request.query = changed.Headers, changed.Path, changed.Query
+	return err
+}
+
+// catalog are all filters that this package knows.
+var catalog = knownFilters() //nolint:gochecknoglobals // never written: a constant
+
+func knownFilters() []knownFilter {
+	list := ownFilters()
+	for _, f := range filter.List() {
+		if f.Listener != nil || f.Name == "" {
+			list = append(list, knownBySeam(f))
+		}
+	}
+	return list
+}
+
 // findKnown returns the known filter with a name.
 func findKnown(name string) (knownFilter, bool) {
-	known := knownFilters()
-	at := slices.IndexFunc(known, func(f knownFilter) bool {
+	at := slices.IndexFunc(catalog, func(f knownFilter) bool {
 		return name == f.name || f.several && strings.HasPrefix(name, f.name+"/")
 	})
 	if at < 0 {
 		return knownFilter{}, false
 	}
-	return known[at], true
+	return catalog[at], true
 }
 
 // isKnown reports whether this package has a row for a filter. isPredictable reports whether the
@@ -140,7 +190,7 @@ func (a *Answer) noteUnknown(l *hcmv3.HttpConnectionManager, vh *routev3.Virtual
 	on := map[string]bool{} // filters of the listener, and recorded ones
 	for _, f := range l.GetHttpFilters() {
 		on[f.GetName()] = true
-		if !isPredictable(f.GetName()) && !isOff(f, vh, r) {
+		if !isPredictable(f.GetName()) && !seam.IsOff(f, vh, r) {
 			a.UnknownFilters = append(a.UnknownFilters, f.GetName())
 		}
 	}
@@ -155,24 +205,6 @@ func (a *Answer) noteUnknown(l *hcmv3.HttpConnectionManager, vh *routev3.Virtual
 	if len(a.UnknownFilters) > 0 {
 		a.step("filter", fmt.Sprintf("explain does not know %s, so what follows may be different", listOf(a.UnknownFilters)))
 	}
-}
-
-// isOff reports whether a filter does nothing for a route. The route's setting overrides the
-// service's, and that overrides the listener's. A message for the filter turns it on. Without a route,
-// Envoy does not use the service's setting either.
-func isOff(f *hcmv3.HttpFilter, vh *routev3.VirtualHost, r *routev3.Route) bool {
-	if r == nil {
-		return f.GetDisabled()
-	}
-	for _, config := range []map[string]*anypb.Any{r.GetTypedPerFilterConfig(), vh.GetTypedPerFilterConfig()} {
-		packed := config[f.GetName()]
-		if packed == nil {
-			continue
-		}
-		var out routev3.FilterConfig
-		return packed.UnmarshalTo(&out) == nil && out.GetDisabled()
-	}
-	return f.GetDisabled()
 }
 
 // discovered reads the Envoy's configuration of a filter that is delivered on its own. It reports whether the Envoy

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -32,13 +34,17 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 	if action.GetTimeout() != nil {
 		f.Timeout = duration(action.GetTimeout())
 	}
-	if asked, ok := grpcTimeout(s.headers.get("grpc-timeout")); ok && action.GetMaxStreamDuration().GetGrpcTimeoutHeaderMax() != nil {
-		f.Timeout = min(asked, action.GetMaxStreamDuration().GetGrpcTimeoutHeaderMax().AsDuration()).String()
+	limits := action.GetMaxStreamDuration()
+	if stream, whole := limits.GetMaxStreamDuration(), action.GetTimeout().AsDuration(); stream != nil && (whole == 0 || whole > stream.AsDuration()) {
+		f.Timeout = duration(stream)
+	}
+	if asked, ok := grpcTimeout(s.headers.get("grpc-timeout")); ok && limits.GetGrpcTimeoutHeaderMax() != nil {
+		f.Timeout = min(asked, limits.GetGrpcTimeoutHeaderMax().AsDuration()).String()
 	}
 	if action.GetIdleTimeout() != nil {
 		f.IdleTimeout = duration(action.GetIdleTimeout())
 	}
-	if f.Host, err = rewrittenHost(s, vh, r); err != nil {
+	if f.Host, err = rewrittenHost(s, r); err != nil {
 		return nil, "", err
 	}
 	if f.Path, err = rewrittenPath(s, r); err != nil {
@@ -51,7 +57,47 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 	if missing, err = f.addClusters(have, action); err != nil {
 		return nil, "", err
 	}
-	return f, missing, f.stay(s, r)
+	return f, missing, f.stay(passed{request: s, vh: vh, route: r}.seen(nil))
+}
+
+// stay sends all requests to the endpoint that a filter names, if the route has only one cluster and that contains it.
+func (f *Forward) stay(r seam.Request) error {
+	for _, known := range catalog {
+		if known.endpoint == nil || len(f.Clusters) != 1 {
+			continue
+		}
+		address, err := known.endpoint(r)
+		if err != nil {
+			return err
+		}
+		endpoints := f.Clusters[0].Endpoints
+		for i := range endpoints {
+			if endpointAddress(endpoints[i]) != address || endpoints[i].Draining {
+				continue
+			}
+			for j := range endpoints {
+				endpoints[j].Percent = 0
+			}
+			endpoints[i].Percent = 100
+		}
+	}
+	return nil
+}
+
+func endpointAddress(e Endpoint) string {
+	return net.JoinHostPort(e.Address, strconv.FormatUint(uint64(e.Port), 10))
+}
+
+// describeForward says what filters do with a forwarded request.
+func (a *Answer) describeForward(r *routev3.Route) {
+	for _, f := range catalog {
+		if f.describeForward == nil {
+			continue
+		}
+		for _, told := range f.describeForward(r.GetRoute()) {
+			a.step("forward", told)
+		}
+	}
 }
 
 // rewrittenPath returns the path that the upstream receives, without the query.
@@ -83,16 +129,16 @@ func rewritePath(s subject, r *routev3.Route, to string, re *matcherv3.RegexMatc
 
 // replaceAll replaces the matches in a path. route is the name of the route.
 func replaceAll(path, route string, re *matcherv3.RegexMatchAndSubstitute) (string, error) {
-	pattern, err := regexp.Compile(latin1(re.GetPattern().GetRegex()))
+	pattern, err := regexp.Compile(seam.Latin1(re.GetPattern().GetRegex()))
 	if err != nil {
 		return "", fmt.Errorf("reading the rewrite of route %q: %w", route, err)
 	}
-	text := latin1(path)
+	text := seam.Latin1(path)
 	var out strings.Builder
 	last := 0
 	for _, at := range pattern.FindAllStringSubmatchIndex(text, -1) {
 		out.WriteString(text[last:at[0]])
-		out.WriteString(substitute(latin1(re.GetSubstitution()), text, at))
+		out.WriteString(substitute(seam.Latin1(re.GetSubstitution()), text, at))
 		last = at[1]
 	}
 	return fromLatin1(out.String() + text[last:]), nil

@@ -10,6 +10,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 )
 
 // Envoy adds these for an unknown client.
@@ -117,18 +119,21 @@ func (h headers) applyEarlyMutation(l *hcmv3.HttpConnectionManager) error {
 			return fmt.Errorf("decoding %q: %w", extension.GetName(), err)
 		}
 		for _, m := range list.GetMutations() {
-			action, ok := m.GetAction().(*mutationv3.HeaderMutation_RemoveOnMatch_)
-			if !ok {
-				return fmt.Errorf("change of headers %T is not known", m.GetAction())
-			}
-			for name := range h {
-				matches, _, err := anyMatches(action.RemoveOnMatch.GetKeyMatcher(), []string{name})
-				if err != nil {
-					return err
+			switch action := m.GetAction().(type) {
+			case *mutationv3.HeaderMutation_Append:
+				seam.Apply(h, m, "")
+			case *mutationv3.HeaderMutation_RemoveOnMatch_:
+				for name := range h {
+					matches, _, err := seam.Matches(action.RemoveOnMatch.GetKeyMatcher(), name)
+					if err != nil {
+						return err
+					}
+					if matches {
+						delete(h, name)
+					}
 				}
-				if matches {
-					delete(h, name)
-				}
+			default:
+				return fmt.Errorf("change of headers %T is not known", action)
 			}
 		}
 	}
@@ -154,7 +159,7 @@ func (h headers) mutateRequestHeaders(r Request, path, client string, trusted bo
 	proto := scheme
 	if told, there := h["x-forwarded-proto"]; trusted && there {
 		proto = told[0]
-		if known := lowerASCII(proto); known == "http" || known == "https" {
+		if known := seam.LowerASCII(proto); known == "http" || known == "https" {
 			scheme = known
 		}
 	}

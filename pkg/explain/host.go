@@ -12,6 +12,7 @@ import (
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
@@ -120,17 +121,7 @@ func bareHost(host string) string {
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.LastIndexByte(host, ']') < i {
 		host = host[:i]
 	}
-	return lowerASCII(host)
-}
-
-// lowerASCII lowers only ASCII letters.
-func lowerASCII(s string) string {
-	return strings.Map(func(c rune) rune {
-		if 'A' <= c && c <= 'Z' {
-			return c + 'a' - 'A'
-		}
-		return c
-	}, s)
+	return seam.LowerASCII(host)
 }
 
 // findHosts returns the hosts that match, the best first: an exact domain, then
@@ -140,7 +131,7 @@ func findHosts(hosts []*snapshot.Host, name string) []candidate {
 	var list []candidate
 	for _, h := range hosts {
 		for _, domain := range h.Domains {
-			if kind := matchDomain(lowerASCII(domain), name); kind != "" {
+			if kind := matchDomain(seam.LowerASCII(domain), name); kind != "" {
 				list = append(list, candidate{h, domain, kind})
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 )
 
 const (
@@ -66,7 +68,7 @@ func (a *Answer) endMisdirected(s subject, l *hcmv3.HttpConnectionManager) error
 // connection; nil if there is none.
 func findClosing(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) *hcmv3.HttpFilter {
 	at := slices.IndexFunc(l.GetHttpFilters(), func(f *hcmv3.HttpFilter) bool {
-		return (f.GetName() == anybodyFilter || strings.HasPrefix(f.GetName(), verifiedFilter+"/")) && !isOff(f, vh, r)
+		return (f.GetName() == anybodyFilter || strings.HasPrefix(f.GetName(), verifiedFilter+"/")) && !seam.IsOff(f, vh, r)
 	})
 	if at < 0 {
 		return nil
@@ -77,7 +79,7 @@ func findClosing(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *rou
 // endClosed refuses a request on a connection that is not for its service.
 func (a *Answer) endClosed(s subject, l *hcmv3.HttpConnectionManager, by *hcmv3.HttpFilter) error {
 	host := bareHost(a.Request.Host)
-	message := fmt.Sprintf("service %s verifies clients (its field Client_validation_cacertificate), and the client has shown no certificate: ask for https://%s", a.Service, host)
+	message := fmt.Sprintf("service %s verifies clients (its field Client_validation_cacertificate), and the client has shown no certificate: request https://%s", a.Service, host)
 	switch authorities, verified := strings.CutPrefix(by.GetName(), verifiedFilter+"/"); {
 	case verified:
 		message = fmt.Sprintf("the authorities of secret %s verified the client of this connection, and it serves only services with these authorities, unlike host %q", authorities, host)
@@ -90,7 +92,7 @@ func (a *Answer) endClosed(s subject, l *hcmv3.HttpConnectionManager, by *hcmv3.
 
 // endRefused ends with the listener's response to the refusal of a policy.
 func (a *Answer) endRefused(l *hcmv3.HttpConnectionManager, policy, code, message string) error {
-	return a.endReplied(l, "rbac_access_denied_matched_policy["+policy+"]", reply{http.StatusForbidden, "RBAC: access denied"}, code, message)
+	return a.endReplied(l, seam.Denied(policy), reply{http.StatusForbidden, seam.DeniedBody}, code, message)
 }
 
 // reply is a filter's own response.

@@ -132,7 +132,7 @@ var _ = Describe("An https URL", func() {
 		a = ask(w.state(), "https://192.0.2.1/")
 		Expect(a.TLS.ServerName).To(BeEmpty())
 		Expect(stepsOf(a, "certificate")).To(Equal([]string{"the certificate of secret all of service all answers: it is for clients that name no host"}))
-		Expect(stepsOf(a, "tls")[0]).To(HavePrefix("the client connects for an address, which is no host name (no SNI), with"))
+		Expect(stepsOf(a, "tls")[0]).To(HavePrefix("the client connects for an address, which is not a host name (no SNI), with"))
 	})
 
 	It("fails without a certificate, with advice", func() {
@@ -149,7 +149,7 @@ var _ = Describe("An https URL", func() {
 			"attach a secret with a certificate that covers plain.test to service plain (POST /service/plain/secret/{secret})"))
 		Expect(ask(have, "https://shop.tset/").Message).To(Equal(`no certificate is for "shop.tset", so the handshake fails; ` +
 			`no service of the proxy has host "shop.tset"; the nearest is shop.test`))
-		Expect(ask(have, "https://10.0.0.1/").Message).To(Equal("no certificate is for an address, which is no host name (no SNI), so the handshake fails; " +
+		Expect(ask(have, "https://10.0.0.1/").Message).To(Equal("no certificate is for an address, which is not a host name (no SNI), so the handshake fails; " +
 			"a client that connects to an address gets the certificate of a service whose fqdn is * or that address: attach a secret to such a service"))
 	})
 
@@ -204,7 +204,7 @@ var _ = Describe("An https URL", func() {
 		} else {
 			Expect(a.Code).To(Equal(explain.Misdirected), a.Message)
 			Expect(a.Status).To(Equal(421))
-			Expect(a.Body).To(Equal("this connection was made for another host; make one for this host\n"))
+			Expect(a.Body).To(Equal("this connection was made for another host; open one for this host\n"))
 			Expect(a.Service).To(BeEmpty())
 		}
 	},
@@ -241,9 +241,9 @@ var _ = Describe("An https URL", func() {
 		a = ask(w.state(), "http://bank.test/")
 		Expect(a.Code).To(Equal(explain.CertificateRequired))
 		Expect(a.Status).To(Equal(403))
-		Expect(a.Body).To(Equal("this host asks for a client certificate: make a connection for it, over https\n"))
+		Expect(a.Body).To(Equal("this host requires a client certificate: connect to it over https\n"))
 		Expect(a.Message).To(Equal("service bank verifies clients (its field Client_validation_cacertificate), " +
-			"and the client has shown no certificate: ask for https://bank.test"))
+			"and the client has shown no certificate: request https://bank.test"))
 	})
 
 	It("has a certificate for each key type", func() {
@@ -311,7 +311,7 @@ var _ = Describe("Plain HTTP to a service with HTTPS", func() {
 		a := ask(have("only"), "http://shop.test/cart")
 		Expect(a.Code).To(Equal(explain.DirectResponse))
 		Expect(a.Status).To(Equal(403))
-		Expect(a.Message).To(Equal("service shop is served over HTTPS only (its field Https is only), so plain HTTP gets 403: ask for https://shop.test"))
+		Expect(a.Message).To(Equal("service shop is served over HTTPS only (its field Https is only), so plain HTTP gets 403: request https://shop.test"))
 	})
 
 	It("is HTTPS if a trusted proxy in front says so", func() {

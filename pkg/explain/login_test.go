@@ -5,27 +5,28 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 var _ = Describe("A login", func() {
-	login := &ir.Login{
+	login := &credential.Login{
 		Name: "filter/staff", ClientID: "shop", CookieSuffix: "48ef6a1c", AuthorizationEndpoint: "https://login.test/auth?prompt=consent", TokenEndpoint: "https://login.test/token",
 		RedirectURI: "%REQ(x-forwarded-proto)%://%REQ(:authority)%/callback", CallbackPath: "/callback", SignOutPath: "/logout", EndSessionEndpoint: "https://login.test/end",
 		RedirectDomains: []string{"shop.test"}, Scopes: []string{"openid"}, Cluster: &ir.Cluster{Name: "idp"},
-		Token: &ir.TokenCheck{
+		Token: &credential.TokenCheck{
 			Name: "filter/staff/30d9eac6", Issuer: "https://login.test", Audiences: []string{"shop"}, Cookie: "IdToken-48ef6a1c", JWKS: `{"keys":[]}`,
-			ClaimHeaders: []ir.ClaimHeader{{Header: "x-user", Claim: "email"}},
+			ClaimHeaders: []credential.ClaimHeader{{Header: "x-user", Claim: "email"}},
 		},
-		Require: []ir.ClaimMatch{{Claim: []string{"realm", "groups"}, Values: []string{"a", "b"}}},
+		Require: []credential.ClaimMatch{{Claim: []string{"realm", "groups"}, Values: []string{"a", "b"}}},
 	}
 	have := func() explain.State {
-		vh := must(translate.VirtualHost(&ir.Host{Name: "shop", Domain: "shop.test", Login: login}))
+		vh := must(translate.VirtualHost(&ir.Host{Name: "shop", Domain: "shop.test", Filters: ir.Filters{"login": login}}))
 		var routes []*snapshot.Route
 		for _, r := range []*ir.Route{
-			{Name: ir.LoginCallback, Match: ir.Match{PathKind: "exact", Path: "/callback"}},
+			{Name: credential.LoginCallback, Match: ir.Match{PathKind: "exact", Path: "/callback"}},
 			{Name: "health", Match: ir.Match{PathKind: "exact", Path: "/health"}, Public: true},
 			{Name: "root", Match: ir.Match{PathKind: "prefix", Path: "/"}},
 		} {
@@ -46,7 +47,7 @@ var _ = Describe("A login", func() {
 
 	It("sends browsers to the provider, and reports what else it does", func() {
 		a := ask(have(), "http://shop.test/deep?a=1")
-		Expect(a.Code).To(Equal(explain.LoginRequired))
+		Expect(a.Code).To(Equal("login_required"))
 		Expect(a.Status).To(Equal(302))
 		Expect(a.Location).To(Equal("https://login.test/auth"))
 		Expect(a.Message).To(Equal("filter staff requires a login, and the request has no session: the browser is sent to https://login.test/auth"))

@@ -2,13 +2,12 @@ package explain
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/type/metadata/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 )
 
 // subject is what is compared with routes.
@@ -22,12 +21,8 @@ type subject struct {
 	// made it, in lower case.
 	secure     bool
 	serverName string
-	// claims are the claims of its token. knownClaims is false if they are in a token that only Envoy
-	// reads.
-	claims      map[string]any
-	knownClaims bool
-	// apiClient is the client of its API key.
-	apiClient string
+	// metadata returns what filters have found about the client. If there is nothing, missing is the reason.
+	metadata func(*metadatav3.MetadataKey) (value, missing string, err error)
 }
 
 // tryRoute compares the request with one route.
@@ -65,7 +60,7 @@ func (s subject) checkPath(m *routev3.RouteMatch) (Check, error) {
 	path, fold := s.path, m.GetCaseSensitive() != nil && !m.GetCaseSensitive().GetValue()
 	folded := func(text string) string {
 		if fold {
-			return lowerASCII(text)
+			return seam.LowerASCII(text)
 		}
 		return text
 	}
@@ -87,11 +82,11 @@ func (s subject) checkPath(m *routev3.RouteMatch) (Check, error) {
 	case *routev3.RouteMatch_Path:
 		return told("path_exact", path == folded(p.Path), "is", "is not", p.Path)
 	case *routev3.RouteMatch_SafeRegex:
-		re, err := wholeRegex(p.SafeRegex.GetRegex())
+		re, err := seam.WholeRegex(p.SafeRegex.GetRegex())
 		if err != nil {
 			return Check{}, err
 		}
-		return told("path_regex", re.MatchString(latin1(s.path)), "matches as a whole", "does not match as a whole", p.SafeRegex.GetRegex())
+		return told("path_regex", re.MatchString(seam.Latin1(s.path)), "matches as a whole", "does not match as a whole", p.SafeRegex.GetRegex())
 	case *routev3.RouteMatch_PathMatchPolicy:
 		template, err := templateOf(m)
 		if err != nil {
@@ -104,51 +99,15 @@ func (s subject) checkPath(m *routev3.RouteMatch) (Check, error) {
 	}
 }
 
-// checkHeader compares a header (HeaderUtility::matchHeaders). One of several values must match; if
-// inverted, none may match.
+// checkHeader compares a header.
 func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
-	name := lowerASCII(m.GetName())
-	if name == "host" {
-		name = authority
-	}
 	c := Check{Code: "header"}
-	what := "header " + m.GetName()
-	if name == ":method" {
-		c.Code, what = "method", "method"
+	if seam.LowerASCII(m.GetName()) == seam.Method {
+		c.Code = "method"
 	}
-	values, there := s.headers[name]
-	shown := "is missing"
-	if there {
-		shown = "is " + quoteList(values)
-	}
-	invert := m.GetInvertMatch()
-	switch spec := m.GetHeaderMatchSpecifier().(type) {
-	case *routev3.HeaderMatcher_PresentMatch:
-		wanted := spec.PresentMatch != invert
-		c.Holds = there == wanted
-		c.Message = fmt.Sprintf("%s %s; it %s", what, shown, map[bool]string{true: "must be present", false: "must be absent"}[wanted])
-		return c, nil
-	case *routev3.HeaderMatcher_StringMatch:
-		matches, told, err := anyMatches(spec.StringMatch, values)
-		if err != nil {
-			return c, err
-		}
-		c.Holds = (there || m.GetTreatMissingHeaderAsEmpty()) && matches != invert
-		must := "must be"
-		if invert {
-			must = "must be present and not be"
-		}
-		c.Message = fmt.Sprintf("%s %s; it %s %s", what, shown, must, told)
-		return c, nil
-	case *routev3.HeaderMatcher_RangeMatch:
-		least, end := spec.RangeMatch.GetStart(), spec.RangeMatch.GetEnd()
-		n, err := strconv.ParseInt(s.headers.get(name), 10, 64)
-		c.Holds = there && err == nil && (n >= least && n < end) != invert
-		c.Message = fmt.Sprintf("%s %s; it must be a number of at least %d", what, shown, least)
-		return c, nil
-	default:
-		return c, fmt.Errorf("condition %T on header %q is not known", spec, m.GetName())
-	}
+	var err error
+	c.Holds, c.Message, err = seam.Request{Headers: s.headers}.CheckHeader(m)
+	return c, err
 }
 
 // checkQuery compares the first value of a query parameter, undecoded.
@@ -164,7 +123,7 @@ func (s subject) checkQuery(m *routev3.QueryParameterMatcher) (Check, error) {
 		c.Holds = there == spec.PresentMatch
 		c.Message = fmt.Sprintf("query parameter %s %s; it must be present", m.GetName(), shown)
 	case *routev3.QueryParameterMatcher_StringMatch:
-		matches, told, err := anyMatches(spec.StringMatch, []string{value})
+		matches, told, err := seam.Matches(spec.StringMatch, value)
 		if err != nil {
 			return c, err
 		}
@@ -185,64 +144,6 @@ func firstParameter(query, name string) (value string, there bool) {
 	return "", false
 }
 
-// anyMatches reports whether a value matches. told describes the condition.
-func anyMatches(m *matcherv3.StringMatcher, values []string) (matches bool, told string, err error) {
-	folded := func(s string) string {
-		if m.GetIgnoreCase() {
-			return lowerASCII(s)
-		}
-		return s
-	}
-	var test func(string) bool
-	plain := func(f func(s, part string) bool, part string) {
-		test = func(s string) bool { return f(folded(s), folded(part)) }
-	}
-	switch p := m.GetMatchPattern().(type) {
-	case *matcherv3.StringMatcher_Exact:
-		told = fmt.Sprintf("%q", p.Exact)
-		plain(func(s, part string) bool { return s == part }, p.Exact)
-	case *matcherv3.StringMatcher_Prefix:
-		told = fmt.Sprintf("%q with anything after it", p.Prefix)
-		plain(strings.HasPrefix, p.Prefix)
-	case *matcherv3.StringMatcher_Suffix:
-		told = fmt.Sprintf("%q with anything before it", p.Suffix)
-		plain(strings.HasSuffix, p.Suffix)
-	case *matcherv3.StringMatcher_Contains:
-		told = fmt.Sprintf("%q with anything around it", p.Contains)
-		plain(strings.Contains, p.Contains)
-	case *matcherv3.StringMatcher_SafeRegex:
-		told = fmt.Sprintf("a match of %q as a whole", p.SafeRegex.GetRegex())
-		re, err := wholeRegex(p.SafeRegex.GetRegex())
-		if err != nil {
-			return false, "", err
-		}
-		test = func(s string) bool { return re.MatchString(latin1(s)) }
-	default:
-		return false, "", fmt.Errorf("text condition %T is not known", p)
-	}
-	return slices.ContainsFunc(values, test), told, nil
-}
-
-// wholeRegex compiles an expression that matches whole strings. They must be converted with latin1
-// first.
-func wholeRegex(expr string) (*regexp.Regexp, error) {
-	re, err := regexp.Compile(`^(?:` + latin1(expr) + `)$`)
-	if err != nil {
-		return nil, fmt.Errorf("reading the regular expression %q: %w", expr, err)
-	}
-	return re, nil
-}
-
-// latin1 converts each byte to a character, which is how Envoy's expressions see text: "." matches
-// one byte of a longer UTF-8 sequence.
-func latin1(s string) string {
-	out := make([]rune, len(s))
-	for i := range len(s) {
-		out[i] = rune(s[i])
-	}
-	return string(out)
-}
-
 // fromLatin1 is the inverse of latin1.
 func fromLatin1(s string) string {
 	out := make([]byte, 0, len(s))
@@ -250,12 +151,4 @@ func fromLatin1(s string) string {
 		out = append(out, byte(c)) //nolint:gosec // latin1 made it from a byte
 	}
 	return string(out)
-}
-
-func quoteList(values []string) string {
-	list := make([]string, len(values))
-	for i, v := range values {
-		list[i] = fmt.Sprintf("%q", v)
-	}
-	return strings.Join(list, " and ")
 }

@@ -12,6 +12,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	exprv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rate_limit_descriptors/expr/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -153,17 +154,13 @@ func (f *Filter) describeRateLimits(p passed) error {
 	if f.Message = uncounted(p, limits); f.Message != "" {
 		return nil
 	}
-	request, err := p.identify()
-	if err != nil {
-		return err
-	}
 	domain := listener.GetDomain()
 	if listener.GetFilterEnabled() != nil { // it is never on for a part of the requests
-		return f.limitNothing(request, p.route, "", "no rates apply to the proxy")
+		return f.limitNothing(p.request, p.route, "", "no rates apply to the proxy")
 	}
 	sent := 0
 	for _, limit := range limits {
-		d, err := request.descriptor(limit.GetActions())
+		d, err := p.request.descriptor(limit.GetActions())
 		if err != nil {
 			return fmt.Errorf("explaining the rate limits of route %q: %w", p.route.GetName(), err)
 		}
@@ -255,7 +252,7 @@ func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing strin
 	case *routev3.RateLimit_Action_GenericKey_:
 		return Entry{sentKey("generic_key", a.GenericKey.GetDescriptorKey()), a.GenericKey.GetDescriptorValue()}, "", nil
 	case *routev3.RateLimit_Action_RequestHeaders_:
-		name := lowerASCII(a.RequestHeaders.GetHeaderName())
+		name := seam.LowerASCII(a.RequestHeaders.GetHeaderName())
 		if name == "host" {
 			name = authority
 		}
@@ -272,8 +269,8 @@ func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing strin
 		}
 		return Entry{a.QueryParameters.GetDescriptorKey(), value}, "", nil
 	case *routev3.RateLimit_Action_Metadata:
-		value, missing := s.metadata(a.Metadata.GetMetadataKey())
-		return Entry{a.Metadata.GetDescriptorKey(), value}, missing, nil
+		value, missing, err := s.metadata(a.Metadata.GetMetadataKey())
+		return Entry{a.Metadata.GetDescriptorKey(), value}, missing, err
 	case *routev3.RateLimit_Action_HeaderValueMatch_:
 		return s.headerMatch(a.HeaderValueMatch)
 	case *routev3.RateLimit_Action_Extension:

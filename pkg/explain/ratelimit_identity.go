@@ -2,16 +2,32 @@ package explain
 
 import (
 	"cmp"
-	"strings"
+	"fmt"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/type/metadata/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 )
+
+// identities are what filters say about the client, by the name of the filter.
+var identities = knownIdentities() //nolint:gochecknoglobals // never written: a constant
+
+func knownIdentities() map[string]*seam.Identity {
+	all := map[string]*seam.Identity{}
+	for _, f := range filter.List() {
+		if f.Identity != nil {
+			all[f.Name] = f.Identity
+		}
+	}
+	return all
+}
 
 // isOn reports whether a filter that is off on the listener is on for the route.
 func (p passed) isOn(name string) bool {
-	return !isOff(&hcmv3.HttpFilter{Name: name, Disabled: true}, p.vh, p.route)
+	return !seam.IsOff(&hcmv3.HttpFilter{Name: name, Disabled: true}, p.vh, p.route)
 }
 
 // uncounted returns why none of the limits can count: nothing on the route provides what they count
@@ -20,11 +36,9 @@ func uncounted(p passed, limits []*routev3.RateLimit) (why string) {
 	for _, limit := range limits {
 		missing := ""
 		for _, action := range limit.GetActions() {
-			switch filter := action.GetMetadata().GetMetadataKey().GetKey(); {
-			case filter == jwtFilter && !p.isOn(jwtFilter):
-				missing = "limits nothing: it counts by claims, which neither a http_filter_jwt nor a login verifies there"
-			case filter == keyFilter && !p.isOn(keyFilter):
-				missing = "limits nothing: it counts by the client of an API key, and no http_filter_apikey requires one there"
+			name := action.GetMetadata().GetMetadataKey().GetKey()
+			if by := identities[name]; by != nil && !p.isOn(name) {
+				missing = "limits nothing: it counts by " + by.Needs
 			}
 		}
 		if missing == "" {
@@ -35,48 +49,16 @@ func uncounted(p passed, limits []*routev3.RateLimit) (why string) {
 	return why
 }
 
-// identify returns the request with what earlier filters have found about the client. Filters that are
-// off find nothing.
-func (p passed) identify() (s subject, err error) {
-	s = p.request
-	s.knownClaims = true
-	if p.isOn(jwtFilter) {
-		place := tokenPlaceOf(p.vh, p.route)
-		if s.knownClaims = place != nil; s.knownClaims {
-			s.claims, _ = claimsOf(place.find(s))
-		}
-	}
-	if p.isOn(keyFilter) {
-		s.apiClient, _, err = s.clientOfKey(p.have, keyFilter, p.vh, p.route)
-	}
-	return s, err
-}
-
 // metadata returns what a filter has found about the request. If there is nothing, missing is the
 // reason.
-func (s subject) metadata(key *metadatav3.MetadataKey) (value, missing string) {
-	if key.GetKey() == keyFilter {
-		if s.apiClient == "" {
-			return "", "the request has no API key that a filter requires"
-		}
-		return s.apiClient, ""
+func (p passed) metadata(key *metadatav3.MetadataKey) (value, missing string, err error) {
+	by := identities[key.GetKey()]
+	if by == nil {
+		return "", "", fmt.Errorf("metadata of %q is not known", key.GetKey())
 	}
-	var steps []string
+	var path []string
 	for _, step := range key.GetPath() {
-		steps = append(steps, step.GetKey())
+		path = append(path, step.GetKey())
 	}
-	steps = steps[min(1, len(steps)):] // after the prefix of all claims
-	claim := strings.Join(steps, ".")
-	if !s.knownClaims {
-		return "(claim " + claim + ")", "" // only Envoy sees the id_token
-	}
-	var found any = s.claims
-	for _, step := range steps {
-		object, _ := found.(map[string]any)
-		found = object[step]
-	}
-	if text, ok := found.(string); ok && text != "" {
-		return text, ""
-	}
-	return "", "claim " + claim + " is not a string in the token"
+	return by.Find(p.seen(nil), path)
 }

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -16,8 +17,8 @@ import (
 var _ = Describe("A rate limit by identity", func() {
 	claim := ir.RateLimit{{Kind: ir.RateLimitClaim, Key: "claim", Name: "realm.user"}}
 	client := ir.RateLimit{{Kind: ir.RateLimitAPIClient, Key: "api_client"}}
-	tokens := &ir.Tokens{Check: &ir.TokenCheck{Name: "filter/api/1234", Issuer: "me", Header: "authorization", Prefix: "Bearer "}}
-	keys := &ir.KeyAccess{Header: "x-api-key", Set: "a"}
+	tokens := &credential.Tokens{Check: &credential.TokenCheck{Name: "filter/api/1234", Issuer: "me", Header: "authorization", Prefix: "Bearer "}}
+	keys := &credential.KeyAccess{Header: "x-api-key", Set: "a"}
 	key := "X-Api-Key: " + base64.StdEncoding.EncodeToString([]byte("a/x:"))
 	token := "Authorization: Bearer " + tokenSaying(map[string]any{"iss": "me", "realm": map[string]any{"user": "ann"}})
 
@@ -51,19 +52,19 @@ var _ = Describe("A rate limit by identity", func() {
 	DescribeTable("reports", func(h ir.Host, r ir.Route, want string, headers ...string) {
 		Expect(said(&h, &r, headers...)).To(Equal(want))
 	},
-		Entry("the claim of a token", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{claim}}, "checks 1 of 1 descriptors in domain 1/edge; claim=ann", token),
-		Entry("the claim of a token of the route", ir.Host{}, ir.Route{Tokens: tokens, RateLimits: []ir.RateLimit{claim}}, "checks 1 of 1 descriptors in domain 1/edge; claim=ann", token),
-		Entry("that a token has no such claim", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{claim}},
+		Entry("the claim of a token", ir.Host{Filters: ir.Filters{"tokens": tokens}}, ir.Route{RateLimits: []ir.RateLimit{claim}}, "checks 1 of 1 descriptors in domain 1/edge; claim=ann", token),
+		Entry("the claim of a token of the route", ir.Host{}, ir.Route{RateLimits: []ir.RateLimit{claim}, Filters: ir.Filters{"tokens": tokens}}, "checks 1 of 1 descriptors in domain 1/edge; claim=ann", token),
+		Entry("that a token has no such claim", ir.Host{Filters: ir.Filters{"tokens": tokens}}, ir.Route{RateLimits: []ir.RateLimit{claim}},
 			"checks 0 of 1 descriptors in domain 1/edge; is not sent: claim realm.user is not a string in the token", "Authorization: Bearer "+tokenSaying(map[string]any{"realm": map[string]any{"user": 7}})),
-		Entry("that nothing verifies claims on a public route", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{claim}}, nothingVerifies, key, token),
-		Entry("that nothing does on a public route", ir.Host{Tokens: tokens}, ir.Route{Public: true, RateLimits: []ir.RateLimit{claim}}, nothingVerifies, token),
-		Entry("the client of a key", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{client}}, "checks 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
-		Entry("the client of a key on a route", ir.Host{}, ir.Route{Keys: keys, RateLimits: []ir.RateLimit{client}}, "checks 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
-		Entry("that no filter requires a key", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{client}},
+		Entry("that nothing verifies claims on a public route", ir.Host{Filters: ir.Filters{"keys": keys}}, ir.Route{RateLimits: []ir.RateLimit{claim}}, nothingVerifies, key, token),
+		Entry("that nothing does on a public route", ir.Host{Filters: ir.Filters{"tokens": tokens}}, ir.Route{Public: true, RateLimits: []ir.RateLimit{claim}}, nothingVerifies, token),
+		Entry("the client of a key", ir.Host{Filters: ir.Filters{"keys": keys}}, ir.Route{RateLimits: []ir.RateLimit{client}}, "checks 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
+		Entry("the client of a key on a route", ir.Host{}, ir.Route{RateLimits: []ir.RateLimit{client}, Filters: ir.Filters{"keys": keys}}, "checks 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
+		Entry("that no filter requires a key", ir.Host{Filters: ir.Filters{"tokens": tokens}}, ir.Route{RateLimits: []ir.RateLimit{client}},
 			"limits nothing: it counts by the client of an API key, and no http_filter_apikey requires one there", token, key),
-		Entry("which of two is sent", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{claim, client}},
+		Entry("which of two is sent", ir.Host{Filters: ir.Filters{"keys": keys}}, ir.Route{RateLimits: []ir.RateLimit{claim, client}},
 			"checks 1 of 2 descriptors in domain 1/edge; is not sent: claim realm.user is not a string in the token; api_client=a/x", key, token),
-		Entry("that a request without a key is not counted", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{client}},
+		Entry("that a request without a key is not counted", ir.Host{Filters: ir.Filters{"keys": keys}}, ir.Route{RateLimits: []ir.RateLimit{client}},
 			"checks 0 of 1 descriptors in domain 1/edge; is not sent: the request has no API key that a filter requires"),
 	)
 

@@ -76,7 +76,7 @@ func (r *Request) readURL(url string) (host, message string) {
 	scheme, rest, ok := strings.Cut(url, "://")
 	switch scheme = strings.ToLower(scheme); {
 	case url == "":
-		return "", "is missing: give the URL that a client would ask for, such as http://shop.example.com/cart"
+		return "", "is missing: give the URL that a client would request, such as http://shop.example.com/cart"
 	case !ok || scheme != "http" && scheme != "https":
 		return "", fmt.Sprintf("%q does not begin with http:// or https://", url)
 	case strings.ContainsFunc(url, isNotPrintable):

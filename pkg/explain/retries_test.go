@@ -41,9 +41,12 @@ var _ = Describe("Retries", func() {
 	both := []string{"x-envoy-retry-on", "x-envoy-max-retries"}
 	own := &routev3.RetryPolicy{RetryOn: "5xx", NumRetries: wrapperspb.UInt32(5), PerTryTimeout: durationpb.New(time.Second)}
 
-	forPost := &routev3.HeaderMatcher{Name: ":method", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{
-		StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "POST"}},
-	}}
+	forMethod := func(method string) *routev3.HeaderMatcher {
+		return &routev3.HeaderMatcher{Name: ":method", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{
+			StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: method}},
+		}}
+	}
+	forPost, forGet := forMethod("POST"), forMethod("GET")
 
 	type added = []*corev3.HeaderValueOption
 	DescribeTable("follow from the headers and the policy",
@@ -59,6 +62,8 @@ var _ = Describe("Retries", func() {
 		Entry("one more condition", true, &routev3.RetryPolicy{RetryOn: "reset,connect-failure"}, nil, added{on, often},
 			&explain.Retries{Attempts: 2, On: "connect-failure,refused-stream,reset"}),
 		Entry("a policy for other methods", true, &routev3.RetryPolicy{RetryOn: "5xx", RetriableRequestHeaders: []*routev3.HeaderMatcher{forPost}}, both, added{on, often}, nil),
+		Entry("a policy for this method, among others", true,
+			&routev3.RetryPolicy{RetryOn: "5xx", RetriableRequestHeaders: []*routev3.HeaderMatcher{forPost, forGet}}, both, added{on, often}, &explain.Retries{Attempts: 1, On: "5xx"}),
 		Entry("a policy whose route removes the headers", true, own, both, added{on, often}, &explain.Retries{Attempts: 5, On: "5xx", PerTry: "1s"}),
 		Entry("a policy whose route does not", true, own, nil, added{on, often},
 			&explain.Retries{Attempts: 2, On: "connect-failure,refused-stream,5xx", PerTry: "1s"}),

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -22,21 +23,22 @@ func tokenSaying(claims map[string]any) string {
 }
 
 var _ = Describe("The check of tokens", func() {
-	ask := func(ofHost, ofRoute *ir.Tokens, public bool, url string, headers ...string) explain.Answer {
+	ask := func(ofHost, ofRoute *credential.Tokens, public bool, url string, headers ...string) explain.Answer {
 		GinkgoHelper()
-		vh := must(translate.VirtualHost(&ir.Host{Name: "shop", Domain: "*", Tokens: ofHost}))
+		vh := must(translate.VirtualHost(&ir.Host{Name: "shop", Domain: "*", Filters: ir.Filters{"tokens": ofHost}}))
 		r := must(snapshot.NewRoute(must(translate.Route(&ir.Route{
-			Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, Tokens: ofRoute, Public: public,
+			Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, Public: public,
+			Filters: ir.Filters{"tokens": ofRoute},
 		}))))
 		request, errs := explain.NewRequest("", "http://h"+url, headers)
 		Expect(errs).To(BeEmpty())
 		return must(explain.Explain(state(must(snapshot.NewHost(vh, []*snapshot.Route{r}, snapshot.ObjectRef{}))), request))
 	}
-	in := func(c ir.TokenCheck, require ...ir.ClaimMatch) *ir.Tokens {
+	in := func(c credential.TokenCheck, require ...credential.ClaimMatch) *credential.Tokens {
 		c.Name = "filter/api/0"
-		return &ir.Tokens{Check: &c, Require: require}
+		return &credential.Tokens{Check: &c, Require: require}
 	}
-	bearer := in(ir.TokenCheck{Header: "authorization", Prefix: "Bearer "}, ir.ClaimMatch{Claim: []string{"realm", "roles"}, Values: []string{"staff", "admins"}})
+	bearer := in(credential.TokenCheck{Header: "authorization", Prefix: "Bearer "}, credential.ClaimMatch{Claim: []string{"realm", "roles"}, Values: []string{"staff", "admins"}})
 	roles := func(value any) string { return tokenSaying(map[string]any{"realm": map[string]any{"roles": value}}) }
 
 	DescribeTable("compares claims", func(value any, code string) {
@@ -50,15 +52,15 @@ var _ = Describe("The check of tokens", func() {
 		Entry("nothing", nil, "claim_refused"),
 	)
 
-	DescribeTable("looks for the token in the configured place, and nowhere else", func(place *ir.Tokens, url string, headers []string, code string) {
+	DescribeTable("looks for the token in the configured place, and nowhere else", func(place *credential.Tokens, url string, headers []string, code string) {
 		Expect(ask(nil, place, false, url, headers...).Code).To(Equal(code))
 	},
-		Entry("a cookie", in(ir.TokenCheck{Cookie: "session"}), "/", []string{"Cookie: a=b; session=" + roles("x")}, "direct_response"),
-		Entry("no cookie", in(ir.TokenCheck{Cookie: "session"}), "/?session="+roles("x"), []string{"session: " + roles("x")}, "token_refused"),
-		Entry("the query", in(ir.TokenCheck{Query: "token"}), "/?a=b&token="+roles("x"), nil, "direct_response"),
-		Entry("no query parameter", in(ir.TokenCheck{Query: "token"}), "/?a=b", []string{"Authorization: Bearer " + roles("x")}, "token_refused"),
-		Entry("a header", in(ir.TokenCheck{Header: "x-token"}), "/", []string{"X-Token: " + roles("x")}, "direct_response"),
-		Entry("something that is not a token", in(ir.TokenCheck{Header: "x-token"}), "/", []string{"X-Token: a.b.c"}, "token_refused"),
+		Entry("a cookie", in(credential.TokenCheck{Cookie: "session"}), "/", []string{"Cookie: a=b; session=" + roles("x")}, "direct_response"),
+		Entry("no cookie", in(credential.TokenCheck{Cookie: "session"}), "/?session="+roles("x"), []string{"session: " + roles("x")}, "token_refused"),
+		Entry("the query", in(credential.TokenCheck{Query: "token"}), "/?a=b&token="+roles("x"), nil, "direct_response"),
+		Entry("no query parameter", in(credential.TokenCheck{Query: "token"}), "/?a=b", []string{"Authorization: Bearer " + roles("x")}, "token_refused"),
+		Entry("a header", in(credential.TokenCheck{Header: "x-token"}), "/", []string{"X-Token: " + roles("x")}, "direct_response"),
+		Entry("something that is not a token", in(credential.TokenCheck{Header: "x-token"}), "/", []string{"X-Token: a.b.c"}, "token_refused"),
 		Entry("another prefix", bearer, "/", []string{"Authorization: Basic " + roles("staff")}, "token_refused"),
 	)
 
@@ -75,7 +77,7 @@ var _ = Describe("The check of tokens", func() {
 
 	It("is skipped on a public route, but a route's own check applies", func() {
 		Expect(ask(bearer, nil, true, "/").Code).To(Equal("direct_response"))
-		other := in(ir.TokenCheck{Header: "x-token"})
+		other := in(credential.TokenCheck{Header: "x-token"})
 		Expect(ask(bearer, other, false, "/", "X-Token: "+roles("x")).Code).To(Equal("direct_response"))
 		Expect(ask(bearer, other, true, "/", "Authorization: Bearer "+roles("staff")).Code).To(Equal("token_refused"))
 	})

@@ -44,12 +44,6 @@ func (f Field) Copy(to, from model.Object) error {
 	return f.set(to, v)
 }
 
-// required marks a field that must be sent to create an object.
-func required(f Field) Field {
-	f.Required = true
-	return f
-}
-
 // inPEM marks a field that holds PEM; convert is the command that makes it from DER.
 func inPEM(f Field, convert string) Field {
 	f.fromBytes = "; it must be in PEM form (-----BEGIN ...), which " + convert + " makes from DER"
@@ -57,22 +51,22 @@ func inPEM(f Field, convert string) Field {
 }
 
 // text is a field that holds a string.
-func text[T model.Object](name string, at func(T) *string) Field {
+func text(name string, at func(model.Object) *string) Field {
 	return Field{
 		Name: name,
 		set: func(obj model.Object, v Value) error {
 			if v.Shape != IsText {
 				return fmt.Errorf("must be text, not %s", v.Shape)
 			}
-			*at(obj.(T)) = v.Text
+			*at(obj) = v.Text
 			return nil
 		},
-		get: func(obj model.Object) any { return *at(obj.(T)) },
+		get: func(obj model.Object) any { return *at(obj) },
 	}
 }
 
 // integer is a field for an integer; in JSON it may also be a string.
-func integer[T model.Object](name string, at func(T) *int) Field {
+func integer(name string, at func(model.Object) *int) Field {
 	return Field{
 		Name: name,
 		set: func(obj model.Object, v Value) error {
@@ -86,16 +80,15 @@ func integer[T model.Object](name string, at func(T) *int) Field {
 			case err != nil || strings.HasPrefix(v.Text, "+"):
 				return fmt.Errorf("%q is not a whole number", v.Text)
 			}
-			*at(obj.(T)) = n
+			*at(obj) = n
 			return nil
 		},
-		get: func(obj model.Object) any { return *at(obj.(T)) },
+		get: func(obj model.Object) any { return *at(obj) },
 	}
 }
 
-// version is a field for text such as 1.2, which may be a number in YAML and JSON.
-func version[T model.Object](name string, at func(T) *string) Field {
-	f := text(name, at)
+// version marks a field for text such as 1.2, which may be a number in YAML and JSON.
+func version(f Field) Field {
 	set := f.set
 	f.set = func(obj model.Object, v Value) error {
 		if v.Shape == IsNumber {
@@ -107,7 +100,7 @@ func version[T model.Object](name string, at func(T) *string) Field {
 }
 
 // boolean is a field that is true or false; in JSON it may also be a string.
-func boolean[T model.Object](name string, at func(T) *bool) Field {
+func boolean(name string, at func(model.Object) *bool) Field {
 	return Field{
 		Name: name,
 		set: func(obj model.Object, v Value) error {
@@ -117,15 +110,15 @@ func boolean[T model.Object](name string, at func(T) *bool) Field {
 			if v.Text != "true" && v.Text != "false" {
 				return fmt.Errorf("%q is not %s", v.Text, IsBool)
 			}
-			*at(obj.(T)) = v.Text == "true"
+			*at(obj) = v.Text == "true"
 			return nil
 		},
-		get: func(obj model.Object) any { return *at(obj.(T)) },
+		get: func(obj model.Object) any { return *at(obj) },
 	}
 }
 
 // object is a field for a JSON object: as text or, in JSON, as an object.
-func object[T model.Object](name string, set func(T, string) error, get func(T) any) Field {
+func object[T any](name string, at func(model.Object) *T, read func(text string) (T, error)) Field {
 	return Field{
 		Name: name,
 		set: func(obj model.Object, v Value) error {
@@ -135,10 +128,14 @@ func object[T model.Object](name string, set func(T, string) error, get func(T) 
 			if err := CheckJSON(v.Text); err != nil {
 				return err
 			}
-			return set(obj.(T), v.Text)
+			value, err := read(v.Text)
+			if err == nil {
+				*at(obj) = value
+			}
+			return err
 		},
 		get: func(obj model.Object) any {
-			b, err := json.Marshal(get(obj.(T)))
+			b, err := json.Marshal(*at(obj))
 			if err != nil {
 				return json.RawMessage("{}") // stored values are well formed
 			}
@@ -148,9 +145,9 @@ func object[T model.Object](name string, set func(T, string) error, get func(T) 
 }
 
 // tags is the field with the tags of an object that has a name.
-func tags() Field {
+func tags(name string) Field {
 	return Field{
-		Name: "tags",
+		Name: name,
 		set: func(obj model.Object, v Value) error {
 			var words []string
 			switch v.Shape {

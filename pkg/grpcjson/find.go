@@ -30,7 +30,7 @@ func (c *Calls) Find(method, path, query string) (call string, refused *Refusal)
 	for pair := range strings.SplitSeq(query, "&") {
 		name, _, found := strings.Cut(pair, "=")
 		if found && name != "" && !slices.Contains(c.options.Ignored, name) && fieldAt(m.Input(), strings.Split(name, ".")) == nil {
-			return "", &Refusal{http.StatusBadRequest, fmt.Sprintf("query parameter %s is no field of %s", name, m.Input().FullName())}
+			return "", &Refusal{http.StatusBadRequest, fmt.Sprintf("query parameter %s is not a field of %s", name, m.Input().FullName())}
 		}
 	}
 	return callPath(m), nil

@@ -51,7 +51,7 @@ var _ = Describe("A request", func() {
 			Expect(no).To(BeNil())
 			return
 		}
-		Expect(no).To(HaveValue(Equal(grpcjson.Refusal{Status: 400, Message: "query parameter " + refused + " is no field of shop.Book"})))
+		Expect(no).To(HaveValue(Equal(grpcjson.Refusal{Status: 400, Message: "query parameter " + refused + " is not a field of shop.Book"})))
 	},
 		Entry("that are fields", "id=1&shelf_mark.row=2&shelfMark.row=3", grpcjson.Options{}, ""),
 		Entry("without values", "x&=1&&id=", grpcjson.Options{}, ""),

@@ -51,7 +51,7 @@ type Calls struct {
 func Read(set []byte, o Options) (*Calls, error) {
 	var read descriptorpb.FileDescriptorSet
 	if err := (proto.UnmarshalOptions{RecursionLimit: deepest}).Unmarshal(set, &read); err != nil || len(read.GetFile()) == 0 {
-		return nil, errors.New("descriptor_set is no descriptor set; make it with protoc --include_imports --descriptor_set_out=FILE, and encode FILE in base64")
+		return nil, errors.New("descriptor_set is not a descriptor set; make it with protoc --include_imports --descriptor_set_out=FILE, and encode FILE in base64")
 	}
 	if err := checkNames(read.GetFile()); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (c *Calls) addRule(m protoreflect.MethodDescriptor, r *annotations.HttpRule
 	}
 	t, ok := parseTemplate(pattern)
 	if !ok {
-		return fmt.Errorf("has the path %q, which is none such as /v1/books/{id}", pattern)
+		return fmt.Errorf("has the path %q; expected a path like /v1/books/{id}", pattern)
 	}
 	paths := slices.Clone(t.variables)
 	if body := r.GetBody(); body != "" && body != "*" {

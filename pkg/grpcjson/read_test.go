@@ -58,9 +58,9 @@ var faulty = []struct {
 	options     grpcjson.Options
 	says, envoy string
 }{
-	{"nothing", func() []byte { return nil }, grpcjson.Options{}, "descriptor_set is no descriptor set", "Could not find 'shop.Books'"},
-	{"text", func() []byte { return []byte("syntax = 3;") }, grpcjson.Options{}, "descriptor_set is no descriptor set", "Unable to parse proto descriptor"},
-	{"half a set", func() []byte { b := testkit.BooksSet(); return b[:len(b)/2] }, grpcjson.Options{}, "descriptor_set is no descriptor set", "Unable to parse proto descriptor"},
+	{"nothing", func() []byte { return nil }, grpcjson.Options{}, "descriptor_set is not a descriptor set", "Could not find 'shop.Books'"},
+	{"text", func() []byte { return []byte("syntax = 3;") }, grpcjson.Options{}, "descriptor_set is not a descriptor set", "Unable to parse proto descriptor"},
+	{"half a set", func() []byte { b := testkit.BooksSet(); return b[:len(b)/2] }, grpcjson.Options{}, "descriptor_set is not a descriptor set", "Unable to parse proto descriptor"},
 	{
 		"a set without its imports", func() []byte { return set(books(get("/b")) + ` dependency: "google/api/annotations.proto"`) }, grpcjson.Options{},
 		"descriptor_set lacks file google/api/annotations.proto, which books.proto imports; make it with protoc --include_imports", "Unable to build proto descriptor pool",
@@ -80,12 +80,12 @@ var faulty = []struct {
 	{"another service", func() []byte { return set(books(get("/b"))) }, grpcjson.Options{Services: []string{"shop.Shelves"}}, "descriptor_set has no service shop.Shelves; it has shop.Books", "Could not find 'shop.Shelves'"},
 	{"a message for a service", func() []byte { return set(books(get("/b"))) }, grpcjson.Options{Services: []string{"shop.Book"}}, "descriptor_set has no service shop.Book; it has shop.Books", "Could not find 'shop.Book'"},
 	{"no rule", func() []byte { return set(books("")) }, grpcjson.Options{}, "no method of its services has a google.api.http rule", ""},
-	{"a path without a slash", func() []byte { return set(books(get("b"))) }, grpcjson.Options{}, `the http rule of shop.Books.CallA has the path "b", which is none such as /v1/books/{id}`, "Cannot register 'shop.Books.CallA' to path matcher"},
-	{"an unclosed variable", func() []byte { return set(books(get("/b/{id"))) }, grpcjson.Options{}, `has the path "/b/{id", which is none`, "to path matcher"},
-	{"a variable in a variable", func() []byte { return set(books(get("/b/{id={id}}"))) }, grpcjson.Options{}, "which is none such as", "to path matcher"},
-	{"something after *", func() []byte { return set(books(get("/b/*c"))) }, grpcjson.Options{}, "which is none such as", "to path matcher"},
-	{"* after **", func() []byte { return set(books(get("/b/**/c/*"))) }, grpcjson.Options{}, "which is none such as", "to path matcher"},
-	{"an empty verb", func() []byte { return set(books(get("/b:"))) }, grpcjson.Options{}, "which is none such as", "to path matcher"},
+	{"a path without a slash", func() []byte { return set(books(get("b"))) }, grpcjson.Options{}, `the http rule of shop.Books.CallA has the path "b"; expected a path like /v1/books/{id}`, "Cannot register 'shop.Books.CallA' to path matcher"},
+	{"an unclosed variable", func() []byte { return set(books(get("/b/{id"))) }, grpcjson.Options{}, `has the path "/b/{id"; expected a path like`, "to path matcher"},
+	{"a variable in a variable", func() []byte { return set(books(get("/b/{id={id}}"))) }, grpcjson.Options{}, "; expected a path like /v1/books/{id}", "to path matcher"},
+	{"something after *", func() []byte { return set(books(get("/b/*c"))) }, grpcjson.Options{}, "; expected a path like /v1/books/{id}", "to path matcher"},
+	{"* after **", func() []byte { return set(books(get("/b/**/c/*"))) }, grpcjson.Options{}, "; expected a path like /v1/books/{id}", "to path matcher"},
+	{"an empty verb", func() []byte { return set(books(get("/b:"))) }, grpcjson.Options{}, "; expected a path like /v1/books/{id}", "to path matcher"},
 	{"a variable that is not a field", func() []byte { return set(books(get("/b/{isbn}"))) }, grpcjson.Options{}, "the http rule of shop.Books.CallA names field isbn, which shop.Book lacks", ""},
 	{"a body that is not a field", func() []byte { return set(books(`[google.api.http] { post: "/b" body: "text" }`)) }, grpcjson.Options{}, "names field text, which shop.Book lacks", "Cannot register 'shop.Books.CallA'"},
 	{
@@ -147,7 +147,7 @@ var _ = Describe("A descriptor set", func() {
 	It("is refused if messages are nested more deeply than Envoy reads", func() {
 		deep := strings.Repeat(`nested_type { name: "M" `, 40) + strings.Repeat("}", 40)
 		_, err := grpcjson.Read(set(books(get("/b"))+` message_type { name: "Deep" `+deep+" }"), withService(grpcjson.Options{}))
-		Expect(err).To(MatchError(ContainSubstring("descriptor_set is no descriptor set")))
+		Expect(err).To(MatchError(ContainSubstring("descriptor_set is not a descriptor set")))
 	})
 
 	It("is refused if Envoy refuses it, and is accepted by Envoy in its rewritten form", func() {

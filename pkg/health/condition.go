@@ -125,7 +125,7 @@ func Of(f Facts) Condition {
 		if f.Checked {
 			state = Healthy
 		}
-		return Condition{state, "", fmt.Sprintf("%d of its %d addresses are well", f.Own.Addresses-f.Own.Ill, f.Own.Addresses) + f.aside(total)}
+		return Condition{state, "", fmt.Sprintf("%d of its %d addresses are healthy", f.Own.Addresses-f.Own.Ill, f.Own.Addresses) + f.aside(total)}
 	case f.Own != nil && f.Checked:
 		return Condition{Healthy, "", "it passes its health check" + f.aside(total)}
 	case total > 0:
@@ -162,7 +162,7 @@ func (f Facts) unhealthyCondition() Condition {
 	case o.CheckFailures > 0 && o.CheckBroken == o.CheckFailures:
 		c.Reason, c.Message = NotConnected, "its health check does not connect, or is cut off"
 	case o.CheckFailures > 0 && o.CheckBroken == 0:
-		c.Message = "its health check is answered with another status than 200"
+		c.Message = "its health check is answered with a status other than 200"
 	default:
 		c.Reason, c.Message = "", "it fails its health check"
 	}
@@ -192,7 +192,7 @@ func (f Facts) failingCondition(total uint64) Condition {
 // connectReason returns why no connection is made.
 func (f Facts) connectReason() (reason, why string) {
 	tls := "TLS error: the handshake fails, perhaps because the port does not speak TLS"
-	return mostFrequent(NotConnected, "no connection, for a reason that load reports do not tell", []cause{
+	return mostFrequent(NotConnected, "no connection, for a reason that load reports do not show", []cause{
 		{f.Counts.Causes.Refused, Refused, "connection refused, or the host is not reachable"},
 		{f.Counts.Causes.ConnectTimeout, ConnectTimeout, "connect timeout: nothing answers at this address"},
 		{f.Counts.Causes.TLS, TLSError, tls},
@@ -209,7 +209,7 @@ func (f Facts) requestReason() (reason, why string) {
 	case "h2c", "h2":
 		speaks, perhaps = "HTTP/2", "; the port may speak HTTP/1.1"
 	}
-	return mostFrequent(NoAnswer, "requests get a 5xx answer or none, load reports do not tell which", []cause{
+	return mostFrequent(NoAnswer, "requests get a 5xx answer or none, load reports do not show which", []cause{
 		{f.Counts.Causes.Protocol, ProtocolError, "protocol error: what answers is not " + speaks + perhaps},
 		{f.Counts.Causes.Closed, Closed, "the connection is closed without an answer in " + speaks + perhaps},
 		{f.Counts.Causes.Timeout, Timeout, "timeout: requests are not answered in time"},

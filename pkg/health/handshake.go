@@ -66,10 +66,10 @@ func (h Handshake) Find(want Expected, now time.Time) Finding {
 	case want.HTTP2 && (h.Refused || len(h.Chain) > 0 && h.Protocol != "h2"):
 		return Finding{NoHTTP2, "it does not offer HTTP/2 in the TLS handshake (ALPN): use Upstream_protocol tls, or enable it there"}
 	case h.AsksForCertificate && want.ClientCertificate == "":
-		return Finding{ClientCertificate, "it asks for a client certificate, and none is shown: name a secret with a pair in Upstream_client_certificate"}
+		return Finding{ClientCertificate, "it requests a client certificate, and none is presented: name a secret with a pair in Upstream_client_certificate"}
 	case h.AsksForCertificate:
 		return Finding{ClientCertificate, fmt.Sprintf(
-			"it asks for a client certificate, and probably does not accept that of secret %q: another authority may have signed it, or it has ended", want.ClientCertificate)}
+			"it requests a client certificate, and probably does not accept that of secret %q: another authority may have signed it, or it has expired", want.ClientCertificate)}
 	}
 	return Finding{}
 }
@@ -84,14 +84,14 @@ func verify(chain []*x509.Certificate, want Expected, now time.Time) Finding {
 	case now.After(leaf.NotAfter):
 		return Finding{Expired, fmt.Sprintf("its certificate expired on %s: renew it at the upstream", leaf.NotAfter.UTC().Format(day))}
 	case now.Before(leaf.NotBefore):
-		return Finding{Expired, fmt.Sprintf("its certificate is not valid before %s: replace it at the upstream, or look at the clocks", leaf.NotBefore.UTC().Format(day))}
+		return Finding{Expired, fmt.Sprintf("its certificate is not valid before %s: replace it at the upstream, or check the clocks", leaf.NotBefore.UTC().Format(day))}
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: want.Roots, Intermediates: between, CurrentTime: now})
 	var invalid x509.CertificateInvalidError
 	switch {
 	case err == nil:
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return Finding{Expired, "the certificate of an authority that signed its certificate has ended: renew the chain at the upstream"}
+		return Finding{Expired, "the certificate of an authority that signed its certificate has expired: renew the chain at the upstream"}
 	case errors.As(err, &invalid):
 		return Finding{Certificate, "its certificate is not valid: " + err.Error()}
 	case leaf.CheckSignature(leaf.SignatureAlgorithm, leaf.RawTBSCertificate, leaf.Signature) == nil:
@@ -110,7 +110,7 @@ func verify(chain []*x509.Certificate, want Expected, now time.Time) Finding {
 		names = append(names, ip.String())
 	}
 	if len(names) == 0 {
-		return Finding{OtherName, "its certificate is for no name: renew it with a subject alternative name (SAN) " + want.Name}
+		return Finding{OtherName, "its certificate names no host: renew it with a subject alternative name (SAN) " + want.Name}
 	}
 	const most = 5
 	text := strings.Join(names[:min(most, len(names))], ", ")

@@ -90,11 +90,11 @@ var _ = Describe("A handshake with an upstream", func() {
 			},
 			{
 				chain(sign(root, "", now.Add(time.Minute), to, false, "a.test")), health.Expired,
-				"its certificate is not valid before 2026-11-22 12:01:00 UTC: replace it at the upstream, or look at the clocks",
+				"its certificate is not valid before 2026-11-22 12:01:00 UTC: replace it at the upstream, or check the clocks",
 			},
 			{
 				chain(sign(ended, "", from, to, false, "a.test"), ended), health.Expired,
-				"the certificate of an authority that signed its certificate has ended: renew the chain at the upstream",
+				"the certificate of an authority that signed its certificate has expired: renew the chain at the upstream",
 			},
 			{
 				chain(sign(root, "", from, to, false, "b.test", "10.0.0.1")), health.OtherName,
@@ -106,7 +106,7 @@ var _ = Describe("A handshake with an upstream", func() {
 			},
 			{
 				chain(sign(root, "a.test", from, to, false)), health.OtherName,
-				"its certificate is for no name: renew it with a subject alternative name (SAN) a.test",
+				"its certificate names no host: renew it with a subject alternative name (SAN) a.test",
 			},
 		} {
 			h := health.Handshake{Chain: c.chain}

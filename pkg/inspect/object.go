@@ -146,7 +146,7 @@ func unattachedMessage(k model.Key) string {
 	case model.KindRoute:
 		return "no proxy serves its service: POST /proxy/{proxy}" + serviceOf(k).Path()
 	case model.KindGlobalConfig:
-		return "there is no proxy that it could hold for: POST /proxy"
+		return "there is no proxy that it could apply to: POST /proxy"
 	}
 	return "no service of a proxy uses it"
 }

@@ -115,7 +115,7 @@ func (in *Inspector) RateLimitStatus(ctx context.Context, scope RateLimitScope) 
 		v := &scope.views[i]
 		v.Counted, v.Note, v.Engines = counts.Counted, counts.Note, counts.Engines
 		v.Limits, v.Top = append(v.Limits, counts.Limits...), counts.Top
-		in.describeLimits(v.Limits, scope.domains[i], scope.places, i == 0)
+		in.describeLimits(v.Limits, scope.domains[i], scope.places, i == 0 && v.Config != "")
 	}
 	return scope.views
 }

@@ -158,7 +158,7 @@ func (in *Inspector) StatusOf(ctx context.Context, scope Scope) Status {
 	}
 	proxy := scope.proxies[0]
 	view.Conditions = conditionViews(known.conditions, func(c model.Condition) bool {
-		return (c.Proxies == nil || slices.Contains(c.Proxies, proxy)) && isBelow(c.Key, proxy, scope.parts)
+		return (c.Proxies == nil || slices.Contains(c.Proxies, proxy)) && isBelow(c.Key, scope.parts)
 	})
 	return view
 }
@@ -226,11 +226,9 @@ func addBelow(r store.Reader, proxy string, below map[model.Key]bool) error {
 }
 
 // isBelow reports whether a condition is about a part of a proxy.
-func isBelow(k model.Key, proxy string, below map[model.Key]bool) bool {
+func isBelow(k model.Key, below map[model.Key]bool) bool {
 	about := subjects(k)
 	switch k.Kind {
-	case model.KindProxyService:
-		return about[0].Name() == proxy
 	case model.KindRoute, model.KindRouteUpstream, model.KindRouteFilter:
 		return below[serviceOf(about[0])]
 	}
@@ -276,10 +274,7 @@ func envoyView(e seenEnvoy, built int64) envoyStatus {
 		v.Applied = max(v.Applied, built) // later revisions changed nothing for this proxy
 	}
 	for _, w := range e.Waiting {
-		wait := waitStatus{Object: w.Object.Path(), For: []awaitedStatus{}, Since: model.At(w.Since)}
-		if !w.Until.IsZero() {
-			wait.Until = model.At(w.Until)
-		}
+		wait := waitStatus{Object: w.Object.Path(), For: []awaitedStatus{}, Since: model.At(w.Since), Until: model.At(w.Until)}
 		for _, c := range w.Clusters {
 			wait.For = append(wait.For, awaitedStatus{Cluster: c.Name, Objects: paths(c.Objects)})
 		}

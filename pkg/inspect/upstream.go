@@ -69,14 +69,10 @@ func (in *Inspector) failing(ctx context.Context, proxies []proxyStatus) (list [
 			more++
 			continue
 		}
-		v := upstreamStatus{
-			Proxy: u.Proxy, Cluster: u.Cluster, Address: u.address(), Health: u.State, Reason: u.Reason, Message: u.Message,
+		list = append(list, upstreamStatus{
+			Object: model.UpstreamKey(u.Upstream).Path(), Proxy: u.Proxy, Cluster: u.Cluster, Address: u.address(), Health: u.State, Reason: u.Reason, Message: u.Message,
 			Envoys: slices.Clip(append([]string{}, u.Envoys[:min(maxFailingEnvoys, len(u.Envoys))]...)),
-		}
-		if u.Upstream != "" {
-			v.Object = model.UpstreamKey(u.Upstream).Path()
-		}
-		list = append(list, v)
+		})
 	}
 	return list, more
 }

@@ -1,12 +1,5 @@
 package ir
 
-// Headers are changes of request and response headers, in the order in which
-// they are made.
-type Headers struct {
-	Request  []HeaderChange `json:"request,omitempty"`
-	Response []HeaderChange `json:"response,omitempty"`
-}
-
 // HeaderChange is a change of one header.
 type HeaderChange struct {
 	Action HeaderAction `json:"action"`

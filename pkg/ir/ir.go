@@ -61,47 +61,17 @@ type Host struct {
 	ClientCA string `json:"clientCA,omitempty"`
 	// HSTSSeconds is for how long a browser that used HTTPS avoids plain HTTP; 0 sends no header.
 	HSTSSeconds int `json:"hstsSeconds,omitempty"`
-	// Login is required by every request; nil means that no login is required.
-	Login *Login `json:"login,omitempty"`
-	// Tokens are required on routes that require no credential of their own; nil means no token. A host has a login or
-	// tokens, not both.
-	Tokens *Tokens `json:"tokens,omitempty"`
-	// Reserved are routes that the login answers. They come before Routes.
+	// Reserved are routes that a login answers. They come before Routes.
 	Reserved []*Route `json:"reserved,omitempty"`
 	// First are routes that come before all others. They differ from proxy to proxy.
 	First []*Route `json:"first,omitempty"`
-	// CSRF applies to routes without one of their own.
-	CSRF *CSRF `json:"csrf,omitempty"`
-	// IPAccess applies to routes without one of their own; nil allows all addresses.
-	IPAccess *IPAccess `json:"ipAccess,omitempty"`
-	// Keys are the API keys that are required on routes that require no keys of their own; nil means that no key is
-	// required.
-	Keys *KeyAccess `json:"keys,omitempty"`
-	// BasicAuth applies to routes that require no credential of their own. A host has at most one of Login, Tokens and
-	// BasicAuth.
-	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
 	// Identity are the headers with which the filters of the host and its routes say who a client is, in lower case and
 	// sorted. Clients may set them on none of its routes.
 	Identity []string `json:"identity,omitempty"`
-	// AnyOf applies to routes that require no credential of their own. A host with AnyOf requires no other credential.
-	AnyOf *AnyOf `json:"anyOf,omitempty"`
-	// ExtAuthz applies to routes without one of their own; nil means that no server is asked.
-	ExtAuthz *ExtAuthz `json:"extAuthz,omitempty"`
-	// ExtProc applies to routes without one of their own; nil means none.
-	ExtProc *ExtProc `json:"extProc,omitempty"`
 	// Asked are the clusters that the host's filters ask, sorted by name.
 	Asked []*Cluster `json:"asked,omitempty"`
-	// Maintenance answers in place of the routes; nil means that the routes answer.
-	Maintenance *Maintenance `json:"maintenance,omitempty"`
-	// Compress and Fault apply to routes without one of their own.
-	Compress *Compress `json:"compress,omitempty"`
-	Fault    *Fault    `json:"fault,omitempty"`
-	// Access are the rules for routes without rules of their own. A request must pass all of them.
-	Access []*Access `json:"access,omitempty"`
-	// Lua runs on routes without a script of their own; nil means none.
-	Lua *Lua `json:"lua,omitempty"`
-	// Headers are changes on all routes. They are made before the changes of the routes.
-	Headers *Headers `json:"headers,omitempty"`
+	// Filters are what the filters of pkg/filter do. They apply to routes without one of their own.
+	Filters Filters `json:"-"`
 	// Routes are in the order in which they are tried.
 	Routes []*Route `json:"routes"`
 	// Last are routes that come after all others.
@@ -117,58 +87,34 @@ type Route struct {
 	Forward  *Forward  `json:"forward,omitempty"`
 	Respond  *Respond  `json:"respond,omitempty"`
 	Redirect *Redirect `json:"redirect,omitempty"`
-	// Preflight means that CORS answers every request of the route.
+	// Preflight means that a filter answers every request of the route.
 	Preflight bool `json:"preflight,omitempty"`
-	// CORS is about web pages of other origins; nil means that the gateway does nothing for them. CORS has no effect
-	// with Respond and Redirect. There, ReadBy sets the headers, on a route for pages that it allows.
-	CORS   *CORS `json:"cors,omitempty"`
-	ReadBy *CORS `json:"readBy,omitempty"`
-	// Public means that the route requires no login and no other credential of the host, and does not ask the host's
-	// ExtAuthz.
+	// Public means that the route requires no login and no other credential of the host, and asks none of the host's
+	// authorization servers.
 	Public bool `json:"public,omitempty"`
-	// Tokens and BasicAuth replace the host's credentials and its login. A route has at most one of the two.
-	Tokens    *Tokens    `json:"tokens,omitempty"`
-	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
-	// AnyOf replaces all that the host requires. Each of Tokens, BasicAuth and Keys replaces the host's AnyOf.
-	AnyOf *AnyOf `json:"anyOf,omitempty"`
-	// CSRF and IPAccess replace the host's.
-	CSRF     *CSRF     `json:"csrf,omitempty"`
-	IPAccess *IPAccess `json:"ipAccess,omitempty"`
-	// Compress and Fault replace the host's.
-	Compress *Compress `json:"compress,omitempty"`
-	Fault    *Fault    `json:"fault,omitempty"`
-	// BodyLimit bounds request bodies; nil means no bound.
-	BodyLimit *BodyLimit `json:"bodyLimit,omitempty"`
-	// GRPCWeb translates gRPC-Web into gRPC. GRPCJSON translates JSON into gRPC; nil means that nothing is translated.
-	// Both are for routes with Forward.
-	GRPCWeb  bool      `json:"grpcWeb,omitempty"`
-	GRPCJSON *GRPCJSON `json:"grpcJSON,omitempty"`
-	// Keys replaces the host's.
-	Keys *KeyAccess `json:"keys,omitempty"`
-	// Access replaces the host's rules. Unruled means that the host's rules do not apply.
-	Access  []*Access `json:"access,omitempty"`
-	Unruled bool      `json:"unruled,omitempty"`
+	// Unruled means that the host's rules for access do not apply.
+	Unruled bool `json:"unruled,omitempty"`
 	// Unverified means that the route requires no client certificate.
 	Unverified bool `json:"unverified,omitempty"`
-	// ExtAuthz and ExtProc replace the host's.
-	ExtAuthz *ExtAuthz `json:"extAuthz,omitempty"`
-	ExtProc  *ExtProc  `json:"extProc,omitempty"`
 	// Asked are the clusters that the route's filters ask, sorted by name.
 	Asked []*Cluster `json:"asked,omitempty"`
-	// Lua replaces the host's script.
-	Lua *Lua `json:"lua,omitempty"`
-	// Headers are changes in addition to the host's.
-	Headers *Headers `json:"headers,omitempty"`
 	// RateLimits are the descriptors that are sent for a request, on routes with Forward.
 	RateLimits []RateLimit `json:"rateLimits,omitempty"`
 	// DomainLimits are descriptors for named domains. A listener ignores a domain that it does not know.
 	DomainLimits map[string][]RateLimit `json:"domainLimits,omitempty"`
+	// Filters replace the host's, one by one.
+	Filters Filters `json:"-"`
 	// Before are routes for some of the route's requests. They come before it, in the order in which they are tried.
 	Before []*Route `json:"before,omitempty"`
 }
 
-// SaysWho reports whether the route sets its own credentials in place of the host's. API keys do not count.
-func (r *Route) SaysWho() bool { return r.Tokens != nil || r.BasicAuth != nil || r.AnyOf != nil }
+// Answering returns a route that answers the requests of r. The same filters apply to it.
+func (r *Route) Answering(with *Respond) *Route {
+	answer := *r
+	answer.Before, answer.Forward, answer.Redirect = nil, nil, nil
+	answer.Respond = with
+	return &answer
+}
 
 // All returns the route after the routes of Before.
 func (r *Route) All() []*Route { return append(slices.Clone(r.Before), r) }
@@ -215,10 +161,6 @@ type Forward struct {
 	// Clusters are sorted by name; there is at least one.
 	Clusters []WeightedCluster `json:"clusters"`
 	Rewrite  Rewrite           `json:"rewrite,omitzero"`
-	// Mirror receives copies of requests; nil means none.
-	Mirror *Mirror `json:"mirror,omitempty"`
-	// Affinity keeps a client at one endpoint; nil means no affinity.
-	Affinity *Affinity `json:"affinity,omitempty"`
 	// HostRewrite replaces Rewrite.Host.
 	HostRewrite *HostRewrite `json:"hostRewrite,omitempty"`
 	// Timeout bounds the whole exchange; 0 means no bound.
@@ -227,10 +169,14 @@ type Forward struct {
 	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
 	// GRPCTimeout is the longest timeout that a grpc-timeout header may set; 0 means that the header is ignored.
 	GRPCTimeout time.Duration `json:"grpcTimeout,omitempty"`
+	// StreamTimeout bounds a request and its response, streams and websockets included; 0 means no bound.
+	StreamTimeout time.Duration `json:"streamTimeout,omitempty"`
 	// Retries replace the default policy; nil means the default.
 	Retries *Retries `json:"retries,omitempty"`
 	// NoUpgrade refuses websocket upgrades.
 	NoUpgrade bool `json:"noUpgrade,omitempty"`
+	// Filters are what filters do with the requests. A route that answers itself does none of it, even if it is a copy.
+	Filters Filters `json:"-"`
 }
 
 // Respond answers without an upstream.
@@ -318,9 +264,21 @@ type Cluster struct {
 	Limits      Limits       `json:"limits"`
 	// Outlier ejects endpoints that fail, for a while; nil means never.
 	Outlier *Outlier `json:"outlier,omitempty"`
+	// Call is set in a cluster for the calls of a filter, whose name is that of the upstream's own cluster, a slash and a
+	// hash of Call. No upstream's name has a slash. nil means that requests and answers stay as they are.
+	Call *Call `json:"call,omitempty"`
 	// PanicThreshold is a percentage. When a smaller share of the endpoints is healthy, all of them receive requests. 0
 	// means that an unhealthy endpoint never receives one.
 	PanicThreshold int `json:"panicThreshold,omitempty"`
+}
+
+// Call changes the calls of a filter and their answers.
+type Call struct {
+	// Headers are the only headers of a request that the server receives, sorted and in lower case, besides those that
+	// frame it; nil means all.
+	Headers []string `json:"headers,omitempty"`
+	// OK turns every answer from 201 to 299 into 200.
+	OK bool `json:"ok,omitempty"`
 }
 
 // Connections sets how connections to endpoints are made and kept.
@@ -371,9 +329,10 @@ type Endpoint struct {
 
 // Assignment holds the endpoints of a discovered cluster. It can change without a change of the cluster or a route.
 type Assignment struct {
-	// Name is the cluster's name. Upstream is the name of its only upstream.
-	Name     string `json:"name"`
-	Upstream string `json:"-"`
+	// Name is the cluster's name.
+	Name string `json:"name"`
+	// Upstreams are the names of the cluster's upstreams, in or out of rotation.
+	Upstreams []string `json:"-"`
 	// Endpoints are sorted by zone, address and port; empty means that there are none.
 	Endpoints []AssignedEndpoint `json:"endpoints"`
 }
@@ -387,6 +346,11 @@ type AssignedEndpoint struct {
 	Draining bool `json:"draining,omitempty"`
 	// Zone is the zone of the endpoint; empty means unknown.
 	Zone string `json:"zone,omitempty"`
+	// Weight is its weight among the endpoints of several upstreams; 0 if the cluster has one upstream, whose endpoints are
+	// all alike.
+	Weight int `json:"weight,omitempty"`
+	// Upstream is the name of the upstream, the first by name if it is an endpoint of several.
+	Upstream string `json:"-"`
 }
 
 // HealthCheck is an active HTTP health check.

@@ -16,22 +16,22 @@ const (
 	Window = time.Hour
 	// apart is the time between two reports of one reason of one service.
 	apart = time.Minute
-	// maxPlaces bounds the pairs of service and reason that are kept, maxReports the reports
+	// maxTallies bounds the pairs of service and reason that are kept, maxReports the reports
 	// within apart, for all of them together.
-	maxPlaces, maxReports = 2000, 30
+	maxTallies, maxReports = 2000, 30
 )
 
 // Counts are the logins that failed. It is safe for concurrent use; the zero value is ready.
 type Counts struct {
-	mu     sync.Mutex
-	places map[place]*tally
-	totals map[string]int
+	mu      sync.Mutex
+	tallies map[failureKey]*tally
+	totals  map[string]int
 	// reports is the number of reports since began.
 	reports int
 	began   time.Time
 }
 
-type place struct {
+type failureKey struct {
 	service string
 	login   model.Key
 	code    string
@@ -53,22 +53,22 @@ type tally struct {
 func (c *Counts) Add(f Failure, now time.Time) (fresh bool, more int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.places == nil {
-		c.places, c.totals = map[place]*tally{}, map[string]int{}
+	if c.tallies == nil {
+		c.tallies, c.totals = map[failureKey]*tally{}, map[string]int{}
 	}
 	c.totals[f.Reason.Code]++
-	at := place{f.Service, f.Login, f.Reason.Code}
-	t := c.places[at]
+	at := failureKey{f.Service, f.Login, f.Reason.Code}
+	t := c.tallies[at]
 	if t != nil && now.Sub(t.last) > Window {
 		t = nil
 	}
 	if t == nil {
 		c.forget(now)
-		if len(c.places) >= maxPlaces {
+		if len(c.tallies) >= maxTallies {
 			return false, 0
 		}
 		t = &tally{first: now}
-		c.places[at] = t
+		c.tallies[at] = t
 	}
 	t.count++
 	t.last, t.requestID, t.message = now, f.RequestID, f.Reason.Message
@@ -90,10 +90,10 @@ func (c *Counts) mayReport(now time.Time) bool {
 
 // forget drops what is old. It requires mu.
 func (c *Counts) forget(now time.Time) {
-	if len(c.places) < maxPlaces {
+	if len(c.tallies) < maxTallies {
 		return
 	}
-	maps.DeleteFunc(c.places, func(_ place, t *tally) bool { return now.Sub(t.last) > Window })
+	maps.DeleteFunc(c.tallies, func(_ failureKey, t *tally) bool { return now.Sub(t.last) > Window })
 }
 
 // Totals returns the number of failures since the start, by the code of their reason.
@@ -109,7 +109,7 @@ func (c *Counts) Conditions(now time.Time) []model.Condition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var list []model.Condition
-	for at, t := range c.places {
+	for at, t := range c.tallies {
 		if now.Sub(t.last) > Window {
 			continue
 		}

@@ -120,7 +120,7 @@ func reasonFor(what, status, code string) Reason {
 	case begins("OAuth server returned an error"):
 		return authorizationReason(knownError(code))
 	case begins("State url host is not in the allowed redirect domains", "redirect_uri failed domain allow"):
-		return Reason{RedirectDomain, "a login was to lead to a host that is not the service's: somebody changed the state or the Host, or the service got another host meanwhile"}
+		return Reason{RedirectDomain, "a login would have led to a host that is not the service's: somebody changed the state or the Host, or the service got another host meanwhile"}
 	case begins("Code or state", "State ", "CSRF ", "Malformed oauth", "Code verifier", "Failed to decrypt"):
 		return Reason{OutdatedLogin, "a browser came back from the identity provider without the cookies of that login: it took more than ten minutes, began elsewhere or over plain HTTP, or was complete already"}
 	case begins("jwt_authn_access_denied"):
@@ -128,7 +128,7 @@ func reasonFor(what, status, code string) Reason {
 	case begins("rbac_access_denied"):
 		return Reason{ClaimMissing, "a user lacks a claim that is required (require)"}
 	}
-	return Reason{Other, "Envoy gives a reason that is not known; its log has it"}
+	return Reason{Other, "Envoy reports an unknown reason; its log has it"}
 }
 
 // knownError returns an error that OAuth or OpenID Connect defines, otherwise empty: a provider, or a
@@ -156,13 +156,13 @@ func tokenReason(status, code string) Reason {
 	case code == "invalid_grant" || code == "redirect_uri_mismatch":
 		return Reason{CodeRefused, with("the token endpoint refuses the code: it was used before, took too long, or redirect_uri is not the one that is registered")}
 	case status == "503":
-		return Reason{ProviderUnreachable, "the token endpoint cannot be reached, or its certificate is not trusted: look at the upstream's status"}
+		return Reason{ProviderUnreachable, "the token endpoint cannot be reached, or its certificate is not trusted: check the upstream's status"}
 	case status == "504":
 		return Reason{ProviderTimeout, "the token endpoint does not answer in time (5 s)"}
 	case len(status) == 3 && strings.Trim(status, "0123456789") == "":
 		return Reason{TokenEndpointError, with("the token endpoint answers " + status)}
 	}
-	return Reason{TokenEndpointError, with("the token endpoint gives no token")}
+	return Reason{TokenEndpointError, with("the token endpoint returns no token")}
 }
 
 func authorizationReason(code string) Reason {
@@ -180,17 +180,17 @@ func authorizationReason(code string) Reason {
 func tokenCheckReason(what string) Reason {
 	switch strings.ReplaceAll(strings.Trim(what, "{}"), "_", " ") {
 	case "Audiences in Jwt are not allowed":
-		return Reason{WrongAudience, "the id_token is for another audience: look at client_id and audiences"}
+		return Reason{WrongAudience, "the id_token is for another audience: check client_id and audiences"}
 	case "Jwt issuer is not configured":
-		return Reason{WrongIssuer, "the id_token is of another issuer than the one that is written"}
+		return Reason{WrongIssuer, "the id_token is from another issuer than the configured one"}
 	case "Jwks doesn't have key to match kid or alg from Jwt":
-		return Reason{UnknownKey, "the id_token is signed with a key that is not known; the keys are asked for again"}
+		return Reason{UnknownKey, "the id_token is signed with a key that is not known; the keys are fetched again"}
 	case "Jwt verification fails":
 		return Reason{BadSignature, "the signature of the id_token is wrong: somebody forged it, or the keys are of another provider"}
 	case "Jwt is missing":
-		return Reason{NoIDToken, "there is no id_token: the identity provider gives none, or it is too large for a cookie (some 3,000 bytes)"}
+		return Reason{NoIDToken, "there is no id_token: the identity provider sends none, or it is too large for a cookie (some 3,000 bytes)"}
 	case "Jwt is expired":
-		return Reason{TokenExpired, "the id_token has ended"}
+		return Reason{TokenExpired, "the id_token has expired"}
 	case "Jwt not yet valid":
 		return Reason{TokenNotYetValid, "the id_token is not valid yet: the clocks differ by more than a minute"}
 	}

@@ -38,9 +38,9 @@ func (r *run) askGateway(ctx context.Context) {
 	to, _ := res.Location()
 	switch {
 	case res.StatusCode == http.StatusServiceUnavailable:
-		r.fail("gateway", "see gatehouse get service "+r.service+"; it may be on its way still", "it answers 503 to a request without a session")
+		r.fail("gateway", "see gatehouse get service "+r.service+"; it may still be on its way", "it answers 503 to a request without a session")
 	case res.StatusCode != http.StatusFound || to == nil:
-		r.fail("gateway", "a public route answers so; else see gatehouse explain "+r.proxy+" "+r.target.String(),
+		r.fail("gateway", "this is right for a public route; otherwise see gatehouse explain "+r.proxy+" "+r.target.String(),
 			"it answers %d to a request without a session, and should redirect to the identity provider", res.StatusCode)
 	default:
 		if wrong := r.wrongRequest(to, res.Cookies()); wrong != "" {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/oidc"
 )
@@ -75,7 +75,7 @@ type run struct {
 	// via is the upstream of the provider; nil means a direct connection.
 	via *oidc.Via
 	// compiled is the login as Envoy receives it; nil if it cannot be enforced.
-	compiled *ir.Login
+	compiled *credential.Login
 	// request is the URL to which the gateway redirects a browser.
 	request *url.URL
 }
@@ -90,7 +90,7 @@ func (t Tester) Test(ctx context.Context, s *Subject) Result {
 	if r.Now == nil {
 		r.Now = time.Now
 	}
-	r.ok("login", "%s asks for it, as client %q", r.By, s.login.ClientID)
+	r.ok("login", "%s requires it, as client %q", r.By, s.login.ClientID)
 	r.via = s.way()
 	r.askProvider(ctx)
 	r.checkConfiguration()
@@ -148,7 +148,7 @@ func (s *Subject) way() *oidc.Via {
 func (r *run) askProvider(ctx context.Context) {
 	source := r.login.Source()
 	if source == (model.ProviderSource{}) {
-		r.unclear("keys", "give issuer, or jwks_uri", "the id_token is not verified: nobody knows the keys of the identity provider")
+		r.unclear("keys", "give issuer, or jwks_uri", "the id_token is not verified: the keys of the identity provider are not known")
 		return
 	}
 	answer, err := r.Client.Ask(ctx, source, r.via)

@@ -169,7 +169,7 @@ var _ = Describe("The test of a login", func() {
 		Entry("flow not allowed", 400, `{"error":"unauthorized_client"}`, "failed: the token endpoint refuses the client: unauthorized_client -> allow the client the authorization code flow"),
 		Entry("another error", 400, `{"error":"invalid_request"}`, "unclear: "),
 		Entry("a broken provider", 500, `oh`, "unclear: "),
-		Entry("a page", 200, `<html>`, "failed: what is at"),
+		Entry("a page", 200, `<html>`, "failed: the token_endpoint https://localhost:"),
 		Entry("not found", 404, ``, "failed: there is no token endpoint"),
 		Entry("a redirect", 302, `https://127.0.0.1:1/`, "failed: there is no token endpoint"),
 	)
@@ -182,7 +182,7 @@ var _ = Describe("The test of a login", func() {
 		Entry("a form", 200, `<form>`, "ok: the identity provider answers with a page (200)"),
 		Entry("a form on another page", 302, `https://login.test/form?secret=1`, "ok: the identity provider sends users on to https://login.test/form ->"),
 		Entry("an error sent back to the callback", 302, `https://shop.test:8443/callback?error=invalid_scope&error_description=no+email`,
-			"failed: the identity provider refuses the request of the gateway: invalid_scope (no email) -> take those out of scopes"),
+			"failed: the identity provider refuses the request of the gateway: invalid_scope (no email) -> remove from scopes those"),
 		Entry("wrong redirect URI", 400, `{"error":"invalid_request","error_description":"redirect_uri did not match"}`,
 			"failed: the identity provider refuses the request of the gateway: invalid_request (redirect_uri did not match) -> register https://shop.test:8443/callback"),
 		Entry("wrong redirect URI, in a page", 400, `<p>Error: redirect_uri_mismatch</p>`, "failed: the identity provider refuses the request of the gateway: redirect_uri_mismatch -> register https://"),
@@ -253,7 +253,7 @@ var _ = Describe("The test of a login", func() {
 		b := newBench(ctx, "")
 		b.tester.Client = oidc.NewClient(oidc.Options{Authorities: b.Authority.PEM})
 		result := b.test(ctx)
-		Expect(said(result, "discovery")).To(And(HavePrefix("failed: "), ContainSubstring("may not be asked")))
+		Expect(said(result, "discovery")).To(And(HavePrefix("failed: "), ContainSubstring("must not be called")))
 		Expect(said(result, "secret")).To(Equal("no such step"))
 		Expect(b.Asked).To(BeEmpty())
 	})
@@ -274,7 +274,7 @@ var _ = Describe("The test of a login", func() {
 			<-b.Asked
 		}
 		result := b.test(ctx)
-		Expect(said(result, "secret")).To(And(HavePrefix("unclear: "), ContainSubstring("may not be asked")))
+		Expect(said(result, "secret")).To(And(HavePrefix("unclear: "), ContainSubstring("must not be called")))
 		Expect(said(result, "authorization")).To(HavePrefix("unclear: "))
 		Expect(b.Asked).To(BeEmpty())
 	})

@@ -22,7 +22,7 @@ func (r *run) askAuthorization(ctx context.Context) {
 	}
 	reply, err := r.Client.Page(ctx, r.request.String(), r.via.Beside(r.compiled.TokenEndpoint, r.compiled.AuthorizationEndpoint))
 	if err != nil {
-		r.unclear(name, "", "the authorization endpoint %s %s; users ask it themselves, from where they are", r.compiled.AuthorizationEndpoint, err)
+		r.unclear(name, "", "the authorization endpoint %s %s; the browsers of users call it, from their own network", r.compiled.AuthorizationEndpoint, err)
 		return
 	}
 	code, description := refusalIn(reply)
@@ -45,13 +45,13 @@ func (r *run) authorizationAdvice(code, description string) string {
 	case strings.Contains(code+description, "redirect"):
 		return uri
 	case code == "invalid_client":
-		return "write the client_id that the identity provider has given out"
+		return "write the client_id that the identity provider has assigned"
 	case code == "invalid_scope":
-		return "take those out of scopes that the identity provider does not have, or allow them for the client there"
+		return "remove from scopes those that the identity provider does not have, or allow them for the client there"
 	case code == "unauthorized_client", code == "unsupported_response_type":
 		return "allow the client the authorization code flow at the identity provider"
 	}
-	return "look at client_id, and " + uri
+	return "check client_id, and " + uri
 }
 
 // trySecret sends an invalid code: a provider checks the secret first.
@@ -81,13 +81,13 @@ func (r *run) trySecret(ctx context.Context) {
 	code, description := refusalIn(reply)
 	switch {
 	case code == "invalid_grant":
-		r.ok(name, "the token endpoint takes the client with its secret, and refuses a code that is made up, as it must")
+		r.ok(name, "the token endpoint accepts the client with its secret, and refuses an invented code, as it must")
 	case code == "invalid_client", reply.Status == http.StatusUnauthorized:
-		advice := "write the client_secret that the identity provider has given out for client " + strconv.Quote(l.ClientID)
+		advice := "write the client_secret that the identity provider has assigned for client " + strconv.Quote(l.ClientID)
 		if !l.BasicAuth {
-			advice += `; a provider that takes it in the header only needs "token_endpoint_auth_method": "client_secret_basic"`
+			advice += `; a provider that accepts it only in the header needs "token_endpoint_auth_method": "client_secret_basic"`
 		} else {
-			advice += `; a provider that takes it in the body only needs "token_endpoint_auth_method": "client_secret_post"`
+			advice += `; a provider that accepts it only in the body needs "token_endpoint_auth_method": "client_secret_post"`
 		}
 		r.fail(name, advice, "the token endpoint refuses the client: %s", describeError(code, description))
 	case code == "unauthorized_client", code == "unsupported_grant_type":
@@ -95,9 +95,9 @@ func (r *run) trySecret(ctx context.Context) {
 	case reply.Location != nil, reply.Status == http.StatusNotFound, reply.Status == http.StatusMethodNotAllowed:
 		r.fail(name, "write the token_endpoint of the identity provider", "there is no token endpoint at %s: the answer is %d", l.TokenEndpoint, reply.Status)
 	case reply.Status < http.StatusBadRequest:
-		r.fail(name, "write the token_endpoint of the identity provider", "what is at %s takes a code that is made up, and answers %d", l.TokenEndpoint, reply.Status)
+		r.fail(name, "write the token_endpoint of the identity provider", "the token_endpoint %s accepts an invented code, and answers %d", l.TokenEndpoint, reply.Status)
 	default:
-		r.unclear(name, "a login shows it", "the token endpoint answers %d to a code that is made up, which says nothing of the secret: %s", reply.Status, describeError(code, description))
+		r.unclear(name, "a login shows it", "the token endpoint answers %d to an invented code, which says nothing about the secret: %s", reply.Status, describeError(code, description))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
@@ -185,7 +185,7 @@ func (s *Subject) findLogin() error {
 		}
 	}
 	for _, g := range s.config.Proxy(s.proxy).GlobalConfigs {
-		if g.Type == model.GlobalConfigOAuth && s.key == (model.Key{}) && compile.TakesGlobalLogin(t) {
+		if g.Type == model.GlobalConfigOAuth && s.key == (model.Key{}) && credential.TakesGlobalLogin(t) {
 			s.key, s.login = g.Key(), model.LoginOf(g.Spec)
 		}
 	}
@@ -193,7 +193,7 @@ func (s *Subject) findLogin() error {
 		return nil
 	}
 	e := &model.Error{
-		Kind: model.Conflict, Path: t.Service.Key().Path(), Message: fmt.Sprintf("service %q asks for no login", s.service),
+		Kind: model.Conflict, Path: t.Service.Key().Path(), Message: fmt.Sprintf("service %q requires no login", s.service),
 		Hint: "attach a filter of type http_filter_oidc to it, with gatehouse attach filter/NAME service/" + s.service,
 	}
 	if s.key != (model.Key{}) {
@@ -209,7 +209,7 @@ func (s *Subject) learn(p model.Provider) error {
 }
 
 // compiled returns the login as Envoy receives it, or why it cannot be enforced.
-func (s *Subject) compiled(settings compile.Settings) (*ir.Login, error) {
+func (s *Subject) compiled(settings compile.Settings) (*credential.Login, error) {
 	t := s.config.Service(s.service)
 	if c := compile.ClosedHost(t); c != nil {
 		return nil, fmt.Errorf("%s", c.Message)
@@ -221,17 +221,18 @@ func (s *Subject) compiled(settings compile.Settings) (*ir.Login, error) {
 		return nil, fmt.Errorf("%s", condition.Message)
 	}
 	if s.key.Kind == model.KindFilter {
-		return h.Login, nil
+		return credential.LoginOf(h), nil
 	}
-	global, err := compile.GlobalLogin(s.config.Proxy(s.proxy), settings)
+	p := s.config.Proxy(s.proxy)
+	global, err := credential.GlobalLogin(p.GlobalConfigs, compile.Places(p.Named, settings))
 	if err != nil {
 		return nil, err
 	}
-	with, err := compile.WithLogin(h, global)
+	with, err := credential.WithLogin(h, global)
 	if err != nil {
 		return nil, err
 	}
-	return with.Login, nil
+	return credential.LoginOf(with), nil
 }
 
 // targetOf returns the URL where users reach a service.

@@ -24,12 +24,12 @@ func newDescriptions() descriptions {
 	return descriptions{
 		revision:       desc("revision", "Revision of the configuration that was published last."),
 		publishSeconds: desc("publish_seconds_total", "Time spent on building what was published."),
-		events:         desc("events_total", "What GET /events tells of, by name.", "event"),
-		acks:           desc("acks_total", "Responses that Envoys took, by type of resources.", "type"),
+		events:         desc("events_total", "Events of GET /events, by name.", "event"),
+		acks:           desc("acks_total", "Responses that Envoys accepted, by type of resources.", "type"),
 		nacks:          desc("nacks_total", "Responses that Envoys refused, by type of resources.", "type"),
 		envoys:         desc("envoys", "Connected Envoys.", "proxy"),
 		applied:        desc("applied_revision", "Oldest revision that a connected Envoy of the proxy has in full; it stays when later ones change nothing for the proxy.", "proxy"),
-		waiting:        desc("waiting_hosts", "Hosts whose newest form some Envoy of the proxy does not have ready yet.", "proxy"),
+		waiting:        desc("waiting_hosts", "Hosts whose newest version is not ready yet in some Envoy of the proxy.", "proxy"),
 		refused:        desc("refused_resources", "Resources that some Envoy of the proxy refused and does not get again.", "proxy"),
 		conditions:     desc("conditions", "Objects that are not live as written, by the code of the reason.", "code"),
 	}

@@ -28,9 +28,9 @@ func (m *Metrics) AddProviders(list func() []Provider) error {
 	p := providers{
 		list: list,
 		age: prometheus.NewDesc("gatehouse_provider_answer_age_seconds",
-			"Seconds since the identity provider of a login answered last with what can be used; absent before the first time.", []string{"object"}, nil),
+			"Seconds since the last usable answer of the identity provider of a login; absent before the first one.", []string{"object"}, nil),
 		failures: prometheus.NewDesc("gatehouse_provider_failures_total",
-			"Attempts to ask the identity provider of a login that failed.", []string{"object"}, nil),
+			"Failed queries of the identity provider of a login.", []string{"object"}, nil),
 	}
 	if err := m.registry.Register(p); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)

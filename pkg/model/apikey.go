@@ -9,10 +9,11 @@ import (
 )
 
 // KeySet is a set of API keys, which filters name.
+// +example={keyset_name: partners}
 type KeySet struct {
 	ID       int64  `json:"keyset_id"`
-	Name     string `json:"keyset_name"`
-	Tags     Tags   `json:"tags"`
+	Name     string `json:"keyset_name" form:"Keyset_name,required"`
+	Tags     Tags   `json:"tags" form:"tags"`
 	CreateTS Time   `json:"create_ts"`
 	UpdateTS Time   `json:"update_ts"`
 }
@@ -35,15 +36,18 @@ func (s *KeySet) Validate() []FieldError {
 }
 
 // APIKey is a key of a set. The key itself is kept nowhere.
+// +example={keyset_name: partners, key_name: mobile, key_hash: "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="}
 type APIKey struct {
 	ID     int64  `json:"key_id"`
 	KeySet string `json:"keyset_name"`
-	Name   string `json:"key_name"`
+	Name   string `json:"key_name" form:"Key_name,required"`
 	// Hash is HashKey of the secret in the key.
-	Hash string `json:"key_hash"`
+	// +schema=KeyHash
+	Hash string `json:"key_hash" form:"Key_hash"`
 	// Description says whose the key is.
-	Description string `json:"key_description"`
-	Tags        Tags   `json:"tags"`
+	// +schema=KeyDescription
+	Description string `json:"key_description" form:"Key_description"`
+	Tags        Tags   `json:"tags" form:"tags"`
 	CreateTS    Time   `json:"create_ts"`
 	UpdateTS    Time   `json:"update_ts"`
 }

@@ -47,12 +47,14 @@ const (
 	Answering = "Answering"
 	// UpstreamUnverified: the certificate of an upstream is not verified.
 	UpstreamUnverified = "UpstreamUnverified"
-	// TLSDirectory: something is wrong in the directory of certificates.
+	// TLSDirectory: the directory of certificates has errors.
 	TLSDirectory = "TLSDirectory"
 	// KubernetesUnreadable: a kind of Kubernetes objects cannot be read.
 	KubernetesUnreadable = "KubernetesUnreadable"
 	// KubernetesUnwritable: the conditions of Kubernetes objects cannot be written.
 	KubernetesUnwritable = "KubernetesUnwritable"
+	// KubernetesShared: another installation serves the same Kubernetes objects.
+	KubernetesShared = "KubernetesShared"
 	// NotStored: an object of Kubernetes became what the rules of the store refuse.
 	NotStored = "NotStored"
 	// CertificateExpires: a certificate ends within 30 days.

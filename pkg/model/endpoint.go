@@ -90,6 +90,12 @@ func (u *Upstream) Discovered(is bool) *Upstream {
 	return &out
 }
 
+// Upstream returns an upstream as trees hold it, or nil.
+func (c *Config) Upstream(name string) *Upstream {
+	u, _ := c.objects[UpstreamKey(name)].(*Upstream)
+	return u
+}
+
 // learnEndpoints takes the endpoints of a change, and returns those from before that it may
 // make different.
 func (c *Config) learnEndpoints(ch Change) map[Key]*Endpoints {

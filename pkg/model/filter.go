@@ -3,14 +3,16 @@ package model
 import "slices"
 
 // Filter is something that happens to the requests of a route or service.
+// +example={filter_name: limit, filter_type: route_filter_ratelimit, filter_config: {descriptors: [{remote_address: client}]}}
 type Filter struct {
 	ID   int64  `json:"filter_id"`
-	Name string `json:"filter_name"`
+	Name string `json:"filter_name" form:"Filter_name,required"`
 	// Type says what it does and where it can be attached.
-	Type string `json:"filter_type"`
-	// Config is the JSON of the type.
-	Config   JSON `json:"filter_config"`
-	Tags     Tags `json:"tags"`
+	// +schema=FilterType
+	Type string `json:"filter_type" form:"Filter_type,required"`
+	// A JSON object of the type, or a string that contains one.
+	Config   JSON `json:"filter_config" form:"Filter_config"`
+	Tags     Tags `json:"tags" form:"tags"`
 	CreateTS Time `json:"create_ts"`
 	UpdateTS Time `json:"update_ts"`
 }

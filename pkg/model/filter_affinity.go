@@ -87,6 +87,9 @@ func (f *AffinityFilter) setDefaults() {
 
 func (f *AffinityFilter) uses() []Key { return nil }
 
+// checkWritten refuses a header whose name is too long.
+func (f *AffinityFilter) checkWritten(v *validator, at string) { v.shortName(at+".header", f.Header) }
+
 // Advice says what is legal and probably not meant.
 func (f *AffinityFilter) Advice() []string {
 	if f.Mode != AffinityExact {

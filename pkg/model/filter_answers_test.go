@@ -19,6 +19,21 @@ func refusedField(kind, config string) string {
 	return ""
 }
 
+// faultsOf lists what is wrong with a filter, each with its field.
+func faultsOf(kind, config string) []string {
+	list := []string{}
+	for _, e := range (&model.Filter{Name: "f", Type: kind, Config: model.JSON(config)}).Validate() {
+		list = append(list, strings.TrimPrefix(e.Field, "Filter_config")+" "+e.Message)
+	}
+	return list
+}
+
+// adviceOf lists what a filter warns about.
+func adviceOf(kind, config string) []string {
+	spec, _ := (&model.Filter{Name: "f", Type: kind, Config: model.JSON(config)}).Parse().Spec.(interface{ Advice() []string })
+	return append([]string{}, spec.Advice()...)
+}
+
 var _ = DescribeTable("A redirect", func(config, field string, code int) {
 	Expect(refusedField(model.FilterRedirect, config)).To(Equal(field))
 	if field == "" {
@@ -41,6 +56,10 @@ var _ = Describe("A redirect without a target", func() {
 	It("is refused", func() {
 		f := &model.Filter{Name: "f", Type: model.FilterRedirect, Config: `{"code":301}`}
 		Expect(f.Validate()).To(HaveLen(1))
+	})
+
+	It("or with two is refused", func() {
+		Expect(faultsOf(model.FilterRedirect, `{"path":"/a","regex":"/b","substitution":"/c"}`)).To(Equal([]string{" takes only one of path, prefix and regex"}))
 	})
 })
 

@@ -31,3 +31,20 @@ var _ = It("A configuration with one of several credentials is refused if it has
 		Expect(errs[0].Field).To(Equal("Filter_config"))
 	}
 })
+
+var _ = It("A configuration with one of several credentials uses what each of them uses", func() {
+	uses := func(config model.JSON) []model.Key {
+		return (&model.Filter{Name: "f", Type: model.FilterAnyOf, Config: config}).Names()
+	}
+	withSecret := `"basicauth":{"users":[{"name":"a","password":{"secret":"s"}},{"name":"b","password":{"secret":"s"}}]}`
+	Expect(uses(model.JSON(`{"apikey":{"keys":"k"},` + withSecret + `,` + someToken + `,"upstream":"u"}}`))).To(Equal([]model.Key{model.KeySetKey("k"), model.SecretKey("s"), model.UpstreamKey("u")}))
+	Expect(uses(model.JSON(`{"apikey":{"keys":"k"},` + someUsers + `}`))).To(Equal([]model.Key{model.KeySetKey("k")}))
+})
+
+var _ = It("A configuration with one of several credentials warns about each of them", func() {
+	users := "keeps passwords in Envoys as SHA-1 without salt: whoever reads the memory of an Envoy can guess them quickly. Give each user a long random password, or use API keys or a login"
+	tokens := "has no audiences: it accepts every token of the issuer, also those issued for other programs"
+	Expect(adviceOf(model.FilterAnyOf, `{`+someUsers+`,`+someToken+`}}`)).To(Equal([]string{users, tokens}))
+	Expect(adviceOf(model.FilterAnyOf, `{"apikey":{"keys":"k"},`+someUsers+`}`)).To(Equal([]string{users}))
+	Expect(adviceOf(model.FilterAnyOf, `{"apikey":{"keys":"k"},`+someToken+`}}`)).To(Equal([]string{tokens}))
+})

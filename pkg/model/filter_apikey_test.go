@@ -36,3 +36,7 @@ var _ = Describe("A filter that names the header of API keys", func() {
 })
 
 func quote(s string) string { return `"` + strings.ReplaceAll(s, "\n", `\n`) + `"` }
+
+var _ = It("Each client of a filter for API keys has a name", func() {
+	Expect(faultsOf(model.FilterAPIKey, `{"keys":"a","clients":["b","c d"]}`)).To(Equal([]string{`.clients "c d" may contain only the characters A-Z a-z 0-9 . _ -`}))
+})

@@ -84,6 +84,20 @@ func readCanary(v *validator, at, name string, config JSON) Spec {
 	return &f
 }
 
+// checkWritten refuses a header whose name is too long.
+func (f *CanaryFilter) checkWritten(v *validator, at string) {
+	if f.Header != nil {
+		v.shortName(at+".header.name", f.Header.Name)
+	}
+}
+
+// shortName refuses the name of a header that is too long.
+func (v *validator) shortName(field, name string) {
+	if len(name) > maxHeaderName {
+		v.add(field, "has more than %d characters", maxHeaderName)
+	}
+}
+
 // matchedHeader accepts a header that a client can send for a route.
 func (v *validator) matchedHeader(field, name string) {
 	if lower := strings.ToLower(name); strings.HasPrefix(name, ":") || slices.Contains(connectionHeaders(), lower) || strings.HasPrefix(lower, "x-envoy-") {

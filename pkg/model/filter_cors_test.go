@@ -113,3 +113,48 @@ var _ = Describe("Credentials", func() {
 		Expect(spec.Advice()).To(ConsistOf("origins has http://a.test and credentials are allowed: anyone on the network path can change such a page and act as its user; use https"))
 	})
 })
+
+var _ = DescribeTable("A CORS filter", func(config string, faults ...string) {
+	Expect(faultsOf(model.FilterCORS, config)).To(Equal(faults))
+},
+	Entry("has at most 100 origins", `{"origins":`+names("https://a", 100)+`}`),
+	Entry("has one origin too many", `{"origins":`+names("https://a", 101)+`}`, ".origins has 101 entries; at most 100 are allowed; one expression can match many origins"),
+	Entry("has a second origin that is wrong", `{"origins":["https://a.test","https://b.test/"]}`, `.origins "https://b.test/" has a path, and an origin has none; write "https://b.test"`),
+	Entry("has an origin of neither form", `{"origins":[7]}`, ` an origin must be a string such as "https://app.example.com", or {"regex": EXPRESSION}`),
+	Entry("has an origin with another key", `{"origins":[{"regex":"https://a","exact":"b"}]}`, ` an origin must be a string such as "https://app.example.com", or {"regex": EXPRESSION}`),
+	Entry("has an origin without an expression", `{"origins":[{}]}`, ` an origin must be a string such as "https://app.example.com", or {"regex": EXPRESSION}`),
+	Entry("has an origin with an empty expression", `{"origins":[{"regex":""}]}`, ` an origin must be a string such as "https://app.example.com", or {"regex": EXPRESSION}`),
+	Entry("has names that are no tokens", `{"origins":["*"],"methods":["G T"],"headers":["x-a","x b"],"expose":["x c"]}`,
+		`.methods "G T" is not an HTTP token`, `.headers "x b" is not an HTTP token`, `.expose "x c" is not an HTTP token`),
+	Entry("has a second method in lowercase letters", `{"origins":["*"],"methods":["GET","put"]}`, `.methods "put" must be in upper case, because browsers compare the case; write "PUT"`),
+	Entry("has at most 50 headers", `{"origins":["*"],"headers":`+names("x", 50)+`}`),
+	Entry("has one header too many", `{"origins":["*"],"headers":`+names("x", 51)+`}`, ".headers has 51 entries; at most 50 are allowed"),
+	Entry("has a header of 255 characters", `{"origins":["*"],"headers":["`+strings.Repeat("x", 255)+`"]}`),
+	Entry("has a header of 256 characters", `{"origins":["*"],"headers":["`+strings.Repeat("x", 256)+`"]}`, ".headers has an entry of more than 255 characters"),
+	Entry("exposes every header without credentials", `{"origins":["*"],"expose":["*"]}`),
+	Entry("exposes every header with credentials", `{"origins":["https://a.test"],"expose":["*"],"credentials":true}`, `.expose "*" has no effect in browsers where credentials are allowed; name the headers`),
+)
+
+var _ = It("A CORS filter without a list of methods allows those of other gateways", func() {
+	methods := func(config model.JSON) []string {
+		spec, _ := (&model.Filter{Name: "f", Type: model.FilterCORS, Config: config}).Parse().Spec.(*model.CORSFilter)
+		return spec.Methods
+	}
+	Expect(methods(`{"origins":["*"]}`)).To(Equal([]string{"GET", "HEAD", "PUT", "PATCH", "POST", "DELETE"}))
+	Expect(methods(`{"origins":["*"],"methods":[]}`)).To(Equal([]string{}))
+})
+
+var _ = It("The expression for every origin matches any text", func() {
+	Expect((&model.CORSFilter{Origins: []model.Origin{{Exact: "*"}}}).Expression()).To(Equal(".+"))
+})
+
+var _ = DescribeTable("A CORS filter warns", func(config string, advice ...string) {
+	Expect(adviceOf(model.FilterCORS, config)).To(Equal(advice))
+},
+	Entry("not about plain HTTP without credentials", `{"origins":["http://a.test"]}`),
+	Entry("not about this machine", `{"origins":["http://127.0.0.1:3000","http://[::1]:3000","http://localhost"],"credentials":true}`),
+	Entry("not about https", `{"origins":["https://a.test"],"credentials":true}`),
+	Entry("about each hole of each expression", `{"origins":[{"regex":"https://b\\.test"},{"regex":"https://a.test.*"}]}`,
+		`origins has the expression https://a.test.*, in which a dot stands for any character: write \. for a dot`,
+		`origins has the expression https://a.test.*, which ends in any text: names of others can begin as yours do; end it with the whole name`),
+)

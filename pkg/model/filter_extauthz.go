@@ -28,6 +28,16 @@ type ExtAuthzFilter struct {
 	// +maxLength=maxAskedPath
 	// +example=/authz
 	PathPrefix string `json:"path_prefix,omitempty"`
+	// Headers of the client's request that the server receives; without the list, it receives all. Always: method, path,
+	// host, the x-forwarded-* headers of the gateway, and what frames the body. For http only.
+	// +minItems=1
+	// +maxItems=maxHeaders
+	// +items={type: string, minLength: 1, maxLength: maxHeaderName}
+	// +example=[authorization]
+	RequestHeaders []string `json:"request_headers,omitempty"`
+	// Which status of the server's answer allows a request: 200, or any from 200 to 299. For http only. Default: 200.
+	// +enum=[AllowOK, AllowAny2xx]
+	AllowStatus string `json:"allow_status,omitempty"`
 	// Headers of the server's answer that the upstream of the route receives. The gateway removes these headers from clients'
 	// requests, on all routes of the service.
 	// +maxItems=maxHeaders
@@ -53,6 +63,12 @@ const (
 	AskGRPC = "grpc"
 )
 
+// Which answers of a server allow a request.
+const (
+	AllowOK     = "200"
+	AllowAny2xx = "2xx"
+)
+
 // What becomes of a request that a server cannot be asked about.
 const (
 	OnErrorDeny  = "deny"
@@ -75,6 +91,7 @@ func readExtAuthz(v *validator, at, _ string, config JSON) Spec {
 	v.checkServer(at, f.Upstream, f.Timeout, f.OnError)
 	v.oneOf(at+".protocol", f.Protocol, []string{AskHTTP, AskGRPC})
 	v.checkServerPaths(at, &f)
+	v.checkServerHTTP(at, &f)
 	v.upstreamHeaders(at, f.UpstreamHeaders, v.headerName)
 	v.checkRange(at+".body_bytes", f.BodyBytes, 0, maxAskedBody)
 	return &f
@@ -114,6 +131,45 @@ func (v *validator) checkServerPaths(at string, f *ExtAuthzFilter) {
 	}
 	if f.Path != "" && f.PathPrefix != "" {
 		v.add(at+".path_prefix", "cannot be combined with path")
+	}
+}
+
+// checkServerHTTP checks the other fields of calls over HTTP.
+func (v *validator) checkServerHTTP(at string, f *ExtAuthzFilter) {
+	if f.AllowStatus != "" {
+		v.oneOf(at+".allow_status", f.AllowStatus, []string{AllowOK, AllowAny2xx})
+	}
+	names := at + ".request_headers"
+	switch {
+	case f.RequestHeaders != nil && len(f.RequestHeaders) == 0:
+		v.add(names, "names no header; leave it out if the server may receive all headers")
+	case len(f.RequestHeaders) > maxHeaders:
+		v.add(names, "has %d headers; at most %d are allowed", len(f.RequestHeaders), maxHeaders)
+	}
+	seen := map[string]bool{}
+	for _, name := range f.RequestHeaders {
+		switch lower := strings.ToLower(name); {
+		case strings.HasPrefix(name, ":") || lower == "host":
+			v.add(names, "%q need not be named; the server always receives method, path and host", name)
+		case slices.Contains(connectionHeaders(), lower):
+			v.add(names, "%q belongs to the connection and cannot be passed on", name)
+		case seen[lower]:
+			v.add(names, "%q is named twice", name)
+		case len(name) > maxHeaderName:
+			v.add(names, "has more than %d characters", maxHeaderName)
+		default:
+			v.token(names, name)
+		}
+		seen[strings.ToLower(name)] = true
+	}
+	if f.Protocol != AskGRPC {
+		return
+	}
+	if f.RequestHeaders != nil {
+		v.add(names, "requires protocol http; a gRPC call has all headers of the request in its message")
+	}
+	if f.AllowStatus != "" {
+		v.add(at+".allow_status", "requires protocol http; over gRPC, the status OK allows a request")
 	}
 }
 

@@ -35,7 +35,7 @@ func readHeadersFilter(v *validator, at, _ string, config JSON) Spec {
 	if !v.decode(at, config, &f) {
 		return &f
 	}
-	if n := len(v.errs); f.check(v, at, ".request", f.Request)+f.check(v, at, ".response", f.Response) == 0 && n == len(v.errs) {
+	if f.check(v, at, ".request", f.Request)+f.check(v, at, ".response", f.Response) == 0 {
 		v.add(at, `changes no header; set request or response, such as {"request":{"set":{"x-team":"shop"}}}`)
 	}
 	v.notIn(at+".response", f.Response, "server")

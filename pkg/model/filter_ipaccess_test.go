@@ -32,3 +32,22 @@ var _ = Describe("A list of addresses", func() {
 		}))
 	})
 })
+
+var _ = DescribeTable("An entry of a list of addresses", func(entry string, right bool) {
+	want := []string{}
+	if !right {
+		want = []string{`.deny "` + entry + `" is not an address or a range such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32`}
+	}
+	Expect(faultsOf(model.FilterIPAccess, `{"deny":["192.0.2.1","`+entry+`"]}`)).To(Equal(want))
+},
+	Entry(nil, "192.0.2.7", true), Entry(nil, "2001:db8::/32", true),
+	Entry("that is IPv4 inside of IPv6", "::ffff:192.0.2.7", false), Entry("that is a range of IPv4 inside of IPv6", "::ffff:192.0.2.0/120", false),
+	Entry("with a zone", "fe80::1%eth0", false), Entry("with a range that is too long", "192.0.2.0/33", false), Entry("that is a name", "a.test", false),
+)
+
+var _ = It("A list of addresses warns about ranges that are larger than they look", func() {
+	Expect(adviceOf(model.FilterIPAccess, `{"allow":["10.0.0.0/8","192.0.2.7","10.1.2.3/8"],"deny":["2001:db8::1/32"]}`)).To(Equal([]string{
+		"allow has 10.1.2.3/8, which is all of 10.0.0.0/8: write that, or the address alone",
+		"deny has 2001:db8::1/32, which is all of 2001:db8::/32: write that, or the address alone",
+	}))
+})

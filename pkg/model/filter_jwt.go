@@ -37,7 +37,7 @@ type JWTFilter struct {
 	// Name of the upstream through which the keys are fetched. Without it, they are fetched from the host of the URL.
 	Upstream string `json:"upstream"`
 	// Where the token is in a request. Absent means Authorization: Bearer.
-	From *TokenPlace `json:"from"`
+	From *TokenSource `json:"from"`
 	// Claims that the token must have, all of them; otherwise a request gets 403.
 	// +maxItems=maxRequired
 	Require []RequiredClaim `json:"require"`
@@ -51,8 +51,8 @@ type JWTFilter struct {
 	provider *Provider
 }
 
-// TokenPlace is where a token is: in a header, a cookie or a query parameter. Specify exactly one.
-type TokenPlace struct {
+// TokenSource is where a token is: in a header, a cookie or a query parameter. Specify exactly one.
+type TokenSource struct {
 	Header string `json:"header"`
 	// The text before the token in the header, such as "Bearer ".
 	// +maxLength=maxWord
@@ -183,7 +183,7 @@ func symmetricKey(text json.RawMessage) bool {
 	})
 }
 
-func (p *TokenPlace) check(v *validator, at string) {
+func (p *TokenSource) check(v *validator, at string) {
 	given := 0
 	for _, f := range []string{p.Header, p.Cookie, p.Query} {
 		if f != "" {
@@ -192,14 +192,14 @@ func (p *TokenPlace) check(v *validator, at string) {
 	}
 	switch lower := strings.ToLower(p.Header); {
 	case given != 1:
-		v.add(at, `takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts`)
+		v.add(at, `takes exactly one of header, cookie and query, because it would be unclear which of two tokens counts`)
 	case p.Prefix != "" && p.Header == "":
 		v.add(at+".prefix", "requires header")
-	case p.Header != "" && (lower == "host" || lower == "cookie" || slices.Contains(connectionHeaders(), lower)):
+	case lower == "host" || lower == "cookie" || slices.Contains(connectionHeaders(), lower):
 		v.add(at+".header", "%q cannot carry a token; for a cookie, use the field cookie", p.Header)
 	case p.Header != "":
 		v.token(at+".header", p.Header)
-		if len(p.Prefix) > maxWord || p.Prefix != "" && (!isText(p.Prefix) || strings.ContainsFunc(p.Prefix, isNoASCIIText)) {
+		if len(p.Prefix) > maxWord || strings.ContainsFunc(p.Prefix, isNoASCIIText) {
 			v.add(at+".prefix", "%q cannot precede a token in a header; an example is %q", clipField(p.Prefix), "Bearer ")
 		}
 	case !isPlainWord(p.Cookie + p.Query):

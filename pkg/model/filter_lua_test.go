@@ -21,6 +21,11 @@ var _ = Describe("A script", func() {
 		Expect(f.Validate()).To(Equal([]model.FieldError{{Field: "Filter_config.upstreams", Message: "has 21 names; at most 20 are allowed"}}))
 	})
 
+	It("names each of at most 20 upstreams", func() {
+		Expect(faultsOf(model.FilterLua, `{"script":"a","upstreams":`+names("a", 20)+`}`)).To(BeEmpty())
+		Expect(faultsOf(model.FilterLua, `{"script":"a","upstreams":["a","b c"]}`)).To(Equal([]string{`.upstreams "b c" may contain only the characters A-Z a-z 0-9 . _ -`}))
+	})
+
 	It("has between one and 16,384 bytes", func() {
 		Expect(fault(0)).To(Equal([]model.FieldError{{Field: "Filter_config.script", Message: "is required"}}))
 		Expect(fault(16384)).To(BeEmpty())

@@ -20,6 +20,8 @@ var _ = DescribeTable("The configuration of", func(kind, config, field string) {
 	Entry("a fractional limit", model.FilterBodyLimit, `{"bytes":1.5}`, ".bytes"),
 	Entry("compression with all algorithms", model.FilterCompress, `{}`, ""),
 	Entry("compression with one algorithm", model.FilterCompress, `{"algorithms":["zstd"]}`, ""),
+	Entry("the highest level of compression", model.FilterCompress, `{"level":9}`, ""),
+	Entry("a higher level of compression", model.FilterCompress, `{"level":10}`, ".level"),
 	Entry("compression with none", model.FilterCompress, `{"algorithms":[]}`, ".algorithms"),
 	Entry("the smallest share of faults", model.FilterFault, `{"abort":599,"percent":0.0001}`, ""),
 	Entry("a share of faults with four decimals", model.FilterFault, `{"delay":1,"percent":33.3333}`, ""),

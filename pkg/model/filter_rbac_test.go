@@ -61,3 +61,22 @@ var _ = Describe("The rules about who may do what", func() {
 		Expect(advice(`{"allow":[{}],"deny":[{"methods":["PUT"]}]}`)).To(BeEmpty())
 	})
 })
+
+var _ = DescribeTable("Each part of the rules is checked", func(config string, faults ...string) {
+	Expect(faultsOf(model.FilterRBAC, config)).To(Equal(faults))
+},
+	Entry("100 rules", `{"allow":[{}`+strings.Repeat(`,{}`, 99)+`]}`),
+	Entry("101 rules", `{"allow":[{}`+strings.Repeat(`,{}`, 100)+`]}`, ".allow has 101 rules; at most 100 are allowed"),
+	Entry("a second rule that denies all", `{"allow":[{}],"deny":[{"methods":["PUT"]},{}]}`, ".deny[1] has no condition, so nothing would be allowed; set methods, paths or claims"),
+	Entry("the second of each", `{"allow":[{},{"methods":["GET","p"],"paths":[{"exact":"/a"},{}],"clients":["a","/b"],"headers":[{"name":"a"},{"name":"b c"}],"addresses":["::1","a"]}]}`,
+		`.allow[1].methods[1] "p" has lowercase letters, and methods are case-sensitive: write P`,
+		`.allow[1].paths[1] takes exactly one of exact, prefix and segment, such as {"segment":"/admin"}`,
+		`.allow[1].clients[1] is required`,
+		`.allow[1].headers[1].name "b c" is not an HTTP token`,
+		`.allow[1].addresses "a" is not an address or a range such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32`),
+	Entry("what follows a rule that is too large", `{"allow":[{"methods":["GET"`+strings.Repeat(`,"GET"`, 50)+`]},{"methods":["p"]}]}`,
+		".allow[0] has more than 50 methods, paths, clients, headers or addresses", `.allow[1].methods[0] "p" has lowercase letters, and methods are case-sensitive: write P`),
+	Entry("a header of 255 characters", `{"allow":[{"headers":[{"name":"`+strings.Repeat("a", 255)+`"}]}]}`),
+	Entry("a header of 256 characters", `{"allow":[{"headers":[{"name":"`+strings.Repeat("a", 256)+`"}]}]}`, ".allow[0].headers[0].name has more than 255 characters"),
+	Entry("a value with a line break", `{"allow":[{"headers":[{"name":"a","values":["b\nc"]}]}]}`, `.allow[0].headers[0].values[0] "b\nc" is not a value of a header`),
+)

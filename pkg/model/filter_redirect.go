@@ -43,7 +43,7 @@ func readRedirect(v *validator, at, _ string, config JSON) Spec {
 		return &f
 	}
 	if f == (RedirectFilter{Code: f.Code}) {
-		v.add(at, `leads nowhere else; set scheme, host, port, path, prefix, regex or strip_query, such as {"path":"/new"}`)
+		v.add(at, `changes nothing; set scheme, host, port, path, prefix, regex or strip_query, such as {"path":"/new"}`)
 	}
 	if f.Scheme != "" {
 		v.oneOf(at+".scheme", f.Scheme, []string{"https", "http"})
@@ -78,9 +78,7 @@ func (f *RedirectFilter) checkPath(v *validator, at string) {
 		given++
 		path, query, _ := strings.Cut(f.Path, "?")
 		v.urlPath(at+".path", path)
-		if query != "" {
-			v.urlPath(at+".path", "/"+strings.ReplaceAll(query, "?", ""))
-		}
+		v.urlPath(at+".path", "/"+strings.ReplaceAll(query, "?", ""))
 	}
 	if f.Prefix != "" {
 		given++

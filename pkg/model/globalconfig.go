@@ -2,13 +2,15 @@ package model
 
 // GlobalConfig is a setting for whole proxies: for those that it is attached
 // to, or for every one while it is attached to none (rest-api.md).
+// +example={globalconfig_name: rates, globalconfig_type: globalconfig_ratelimit, config: {domain: shop, descriptors: []}}
 type GlobalConfig struct {
 	ID   int64  `json:"globalconfig_id"`
-	Name string `json:"globalconfig_name"`
-	Type string `json:"globalconfig_type"`
-	// Config is the JSON of the type.
-	Config   JSON `json:"config"`
-	Tags     Tags `json:"tags"`
+	Name string `json:"globalconfig_name" form:"globalconfig_name,required"`
+	// +schema=GlobalconfigType
+	Type string `json:"globalconfig_type" form:"globalconfig_type,required"`
+	// A JSON object of the type, or a string that contains one.
+	Config   JSON `json:"config" form:"config,required"`
+	Tags     Tags `json:"tags" form:"tags"`
 	CreateTS Time `json:"create_ts"`
 	UpdateTS Time `json:"update_ts"`
 }

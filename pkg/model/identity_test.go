@@ -29,7 +29,7 @@ var _ = Describe("The headers with which filters say who a client is", func() {
 		Entry("those of an authorization server, but not credentials", []model.Spec{&model.ExtAuthzFilter{UpstreamHeaders: []string{"X-User", "Authorization", "COOKIE"}}}, "x-user"),
 		Entry("those of a processor and a script", []model.Spec{&model.ExtProcFilter{UpstreamHeaders: []string{"X-A"}}, &model.LuaFilter{UpstreamHeaders: []string{"x-b"}}}, "x-a", "x-b"),
 		Entry("none from which another filter reads a key or a token", []model.Spec{
-			&model.JWTFilter{ClaimHeaders: claims}, &model.APIKeyFilter{Header: "x-key"}, &model.JWTFilter{From: &model.TokenPlace{Header: "X-Token"}},
+			&model.JWTFilter{ClaimHeaders: claims}, &model.APIKeyFilter{Header: "x-key"}, &model.JWTFilter{From: &model.TokenSource{Header: "X-Token"}},
 		}, "x-client", "x-user"),
 		Entry("none of others", []model.Spec{&model.HeadersFilter{}, nil}),
 	)

@@ -16,7 +16,7 @@ func (l *Login) Advice() []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if l.Issuer == "" && l.JWKSURI == "" {
-		add("has neither issuer nor jwks_uri: the id_token is not verified, so that whoever has the cookie secret, or is between here and the provider, is any user")
+		add("has neither issuer nor jwks_uri: the id_token is not verified, so that whoever has the cookie secret, or is between here and the provider, can act as any user")
 	}
 	if l.Redirect.Scheme == "http" && !isLoopback(l.Redirect.Host) {
 		add("sends users back over plain HTTP: browsers keep the cookies of a login only over HTTPS, so no login completes")

@@ -278,4 +278,67 @@ var _ = DescribeTable("A login of proxies", func(was, is string, bad ...string) 
 		"external_oauth_service", "cannot be combined with openid_connect.upstream: both specify the address of the identity provider"),
 	Entry("with a bad namespace", `"hmac_secret_namespace":"gateway"`, `"hmac_secret_namespace":"../x"`,
 		"openid_connect.hmac_secret_namespace", `"../x" may contain only the characters A-Z a-z 0-9 . _ -`),
+	Entry("with another bad namespace", `"client_secret_namespace":"gateway"`, `"client_secret_namespace":"a/b"`,
+		"openid_connect.client_secret_namespace", `"a/b" may contain only the characters A-Z a-z 0-9 . _ -`),
+	Entry("with a list instead of an object, and nothing more is said", `{"name":"l.example","namespace":"gateway","port":443,"protocol":"tls"}`, `[]`,
+		"external_oauth_service", "must be an object, not an array"),
+	Entry("with 51 scopes", `["email"]`, quotedList(51, 3), "openid_connect.scopes", "has 51 elements; at most 50 are allowed"),
+	Entry("with 50 scopes", `["email"]`, quotedList(50, 3)),
+	Entry("with a scope with a space", `["email"]`, `["openid email"]`, "openid_connect.scopes[0]", `"openid email" is not a scope, such as openid or email`),
+	Entry("with the callback as the path to sign out", `"/signout"`, `"/callback"`,
+		"openid_connect.default_signout_path", `"/callback" is the path that the identity provider sends users back to`),
+	Entry("with an invalid jwks_uri", `"client_id":"c"`, `"client_id":"c","jwks_uri":"keys"`,
+		"openid_connect.jwks_uri", `"keys" is not a URL such as https://login.example.com/token`),
+	Entry("with claims of a token that is not verified", `"client_id":"c"`, `"client_id":"c","require":{"groups":["a"]}`,
+		"openid_connect", "claims can be used only if the id_token is verified: set issuer or jwks_uri"),
+	Entry("with an upstream whose name is reserved", `"client_id":"c","client_secret":"cs"`, `"client_id":"c","client_secret":"cs","upstream":"dump"`,
+		"openid_connect.upstream", `"dump" is reserved for a call of the API`,
+		"external_oauth_service", "cannot be combined with openid_connect.upstream: both specify the address of the identity provider"),
+	Entry("without a protocol, which is tls", `,"protocol":"tls"`, ``),
+	Entry("with a namespace that has the name of a call", `"namespace":"gateway","port"`, `"namespace":"dump","port"`),
 )
+
+var _ = Describe("What a login of proxies says", func() {
+	It("fits its endpoint", func() {
+		config := strings.NewReplacer(`"token_endpoint":"https:`, `"token_endpoint":"http:`, `,"protocol":"tls"`, "").Replace(oauth)
+		Expect((&model.GlobalConfig{Name: "login", Type: model.GlobalConfigOAuth, Config: model.JSON(config)}).Validate()).To(Equal([]model.FieldError{
+			{Field: "config.external_oauth_service.protocol", Message: `"tls" does not fit openid_connect.provider.token_endpoint, which is http`},
+		}))
+	})
+
+	parsed := func(config string) *model.OAuthConfig {
+		GinkgoHelper()
+		g := (&model.GlobalConfig{Name: "login", Type: model.GlobalConfigOAuth, Config: model.JSON(config)}).Parse()
+		Expect(g.Fault).NotTo(HaveOccurred())
+		return g.Spec.(*model.OAuthConfig)
+	}
+
+	It("is what its provider says too, in a copy", func() {
+		c, provider := parsed(oauth), &model.Provider{}
+		Expect(model.LoginOf(model.Learned(c, provider)).Provider).To(BeIdenticalTo(provider))
+		Expect(c.Login().Provider).To(BeNil())
+	})
+
+	It("is all of its configuration", func() {
+		c := parsed(strings.Replace(oauth, `"client_id":"c"`, `"client_id":"c","jwks_uri":"https://l.example/keys"`, 1))
+		Expect(c.Login()).To(Equal(&model.Login{
+			ClientID: "c", ClientSecret: model.ClientSecret{Secret: "cs"}, CookieSecret: "hs",
+			AuthorizationEndpoint: "https://l.example/a", TokenEndpoint: "https://l.example/t",
+			Redirect:    model.Redirect{URI: anyHost + "/callback", Path: "/callback"},
+			SignOutPath: "/signout", Scopes: []string{"email"}, Address: &model.ProviderAddress{Host: "l.example", Port: 443, TLS: true},
+			LoginOptions: model.LoginOptions{JWKSURI: "https://l.example/keys"},
+		}))
+	})
+
+	It("is where its provider is", func() {
+		const service = `,"external_oauth_service":{"name":"l.example","namespace":"gateway","port":443,"protocol":"tls"}`
+		c := parsed(strings.Replace(strings.Replace(oauth, service, "", 1), `"client_id":"c"`, `"client_id":"c","upstream":"idp"`, 1))
+		Expect(c.Login()).To(And(HaveField("Upstream", "idp"), HaveField("Address", BeNil())))
+		c = parsed(strings.NewReplacer(`"token_endpoint":"https:`, `"token_endpoint":"http:`, `"port":443,"protocol":"tls"`, `"port":80,"protocol":"tcp"`).Replace(oauth))
+		Expect(c.Login().Address).To(Equal(&model.ProviderAddress{Host: "l.example", Port: 80}))
+		c = parsed(strings.Replace(oauth, `,"protocol":"tls"`, "", 1))
+		Expect(c.Login().Address.TLS).To(BeTrue())
+		c = parsed(strings.Replace(oauth, `"authorization_endpoint":"https://l.example/a","token_endpoint":"https://l.example/t"`, `"issuer":"https://l.example"`, 1))
+		Expect(c.Login().Issuer).To(Equal("https://l.example"))
+	})
+})

@@ -4,33 +4,35 @@ import "net/netip"
 
 // Proxy is the name under which Envoys fetch their configuration, and where
 // they listen.
+// +example={name: gw}
 type Proxy struct {
 	ID   int64  `json:"proxy_id"`
-	Name string `json:"name"`
-	// HTTPPort and HTTPSPort are the ports of the two listeners.
-	HTTPPort  int `json:"http_port"`
-	HTTPSPort int `json:"https_port"`
-	// ListenIP is the address that both listeners bind.
-	ListenIP string `json:"listen_ip"`
-	// TrustedHops is how many own proxies, such as load balancers, a request
-	// passes before it is here. Each adds the address of its client to
-	// X-Forwarded-For, so the client's is that many from the right; 0 means
-	// that it is the address of the connection. One too many lets a client
-	// make up its address.
-	TrustedHops int `json:"trusted_hops"`
-	// EscapedSlashes is what happens to a path with %2F or %5C, and
-	// UnderscoreHeaders to a header with an underscore in its name.
-	EscapedSlashes    string `json:"escaped_slashes"`
-	UnderscoreHeaders string `json:"underscore_headers"`
+	Name string `json:"name" form:"Name,required"`
+	// Port of the HTTP listener.
+	HTTPPort int `json:"http_port" form:"Http_port" range:"1-65535"`
+	// Port of the HTTPS listener, which is open while a service of the proxy has a certificate.
+	HTTPSPort int `json:"https_port" form:"Https_port" range:"1-65535"`
+	// Address of both listeners. Default: 0.0.0.0, or in a standalone gateway the value of --listen-ip.
+	// +minLength=1
+	ListenIP string `json:"listen_ip" form:"Listen_ip"`
+	// The exact number of your own proxies in front of the gateway that every request passes, such as load balancers
+	// that append to X-Forwarded-For. The client's address is at this position from the right in that header; 0 means
+	// the address of the connection, whatever the header contains. If the number is too high, a client can forge its
+	// address and escape its rate limit.
+	TrustedHops int `json:"trusted_hops" form:"Trusted_hops" range:"0-10"` // ten is more than any way into a network has
+	// EscapedSlashes is what happens to a path with %2F or %5C.
+	// +schema=EscapedSlashes
+	EscapedSlashes string `json:"escaped_slashes" form:"Escaped_slashes"`
+	// UnderscoreHeaders is what happens to a header with an underscore in its name.
+	// +schema=UnderscoreHeaders
+	UnderscoreHeaders string `json:"underscore_headers" form:"Underscore_headers"`
 	// TLSMinVersion is the oldest TLS version of the HTTPS listener: 1.2 or 1.3.
-	TLSMinVersion string `json:"tls_min_version"`
-	Tags          Tags   `json:"tags"`
+	// +schema=TLSMinVersion
+	TLSMinVersion string `json:"tls_min_version" form:"Tls_min_version,version"`
+	Tags          Tags   `json:"tags" form:"tags"`
 	CreateTS      Time   `json:"create_ts"`
 	UpdateTS      Time   `json:"update_ts"`
 }
-
-// maxTrustedHops is more than any way into a network has.
-const maxTrustedHops = 10
 
 // What happens to an escaped slash in a path.
 const (
@@ -73,18 +75,15 @@ func (p *Proxy) TagList() *Tags { return &p.Tags }
 func (p *Proxy) Validate() []FieldError {
 	var v validator
 	v.name("Name", p.Name, true)
-	v.checkRange("Http_port", p.HTTPPort, 1, 65535)
-	v.checkRange("Https_port", p.HTTPSPort, 1, 65535)
 	if p.HTTPPort == p.HTTPSPort {
 		v.add("Https_port", "must differ from Http_port")
 	}
 	if _, err := netip.ParseAddr(p.ListenIP); err != nil {
 		v.add("Listen_ip", "%q is not an IPv4 or IPv6 address, for example 0.0.0.0", p.ListenIP)
 	}
-	v.checkRange("Trusted_hops", p.TrustedHops, 0, maxTrustedHops)
 	v.oneOf("Escaped_slashes", p.EscapedSlashes, []string{SlashesRedirect, SlashesKeep, SlashesReject})
 	v.oneOf("Underscore_headers", p.UnderscoreHeaders, []string{UnderscoresReject, UnderscoresDrop, UnderscoresAllow})
 	v.oneOf("Tls_min_version", p.TLSMinVersion, []string{TLS12, TLS13})
 	v.tags(p.Tags)
-	return v.errs
+	return v.finish(p)
 }

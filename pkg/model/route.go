@@ -10,14 +10,17 @@ import (
 )
 
 // Route sends the requests of a service that match it to its upstreams.
+// +example={service_name: shop, route_name: root, route_prefix: /}
 type Route struct {
 	ID      int64  `json:"route_id"`
 	Service string `json:"service_name"`
-	Name    string `json:"route_name"`
-	// Prefix is what the path is compared with; Config.Match says how.
-	Prefix   string      `json:"route_prefix"`
-	Config   RouteConfig `json:"route_config"`
-	Tags     Tags        `json:"tags"`
+	Name    string `json:"route_name" form:"Route_Name,required"`
+	// What the path is compared with. /shop also matches /shopping, unless match changes that.
+	// +pattern="^/"
+	Prefix string `json:"route_prefix" form:"Route_prefix,required"`
+	// A JSON object, or a string that contains one.
+	Config   RouteConfig `json:"route_config" form:"Route_config"`
+	Tags     Tags        `json:"tags" form:"tags"`
 	CreateTS Time        `json:"create_ts"`
 	UpdateTS Time        `json:"update_ts"`
 }
@@ -84,6 +87,8 @@ type Timeouts struct {
 	// GRPC is the longest time that a client may ask for in grpc-timeout, which then bounds the
 	// exchange; 0 means that grpc-timeout is ignored.
 	GRPC Duration `json:"grpc,omitempty"`
+	// Stream is how long a request and its response may last, streams and websockets included; 0 means no bound.
+	Stream Duration `json:"stream,omitempty"`
 }
 
 // Retries replace the default retry policy. Attempts 0 switches retries off.
@@ -244,6 +249,7 @@ func (c RouteConfig) validate(v *validator, prefix string) {
 		v.duration(field+"timeouts.request", c.Timeouts.Request)
 		v.duration(field+"timeouts.idle", c.Timeouts.Idle)
 		v.duration(field+"timeouts.grpc", c.Timeouts.GRPC)
+		v.duration(field+"timeouts.stream", c.Timeouts.Stream)
 	}
 	if c.Retries != nil {
 		c.Retries.validate(v, field+"retries.", c.Methods)
@@ -294,7 +300,7 @@ func (r Retries) validateWaits(v *validator, at string) {
 }
 
 func (m ValueMatch) validate(v *validator, at string) {
-	if !strings.HasPrefix(m.Name, ":") || !slices.Contains([]string{":authority", ":path", ":method", ":scheme"}, m.Name) {
+	if !slices.Contains([]string{":authority", ":path", ":method", ":scheme"}, m.Name) {
 		v.token(at+".name", m.Name)
 	}
 	kinds := 0

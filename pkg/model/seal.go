@@ -74,7 +74,7 @@ func redactJSON(j JSON) JSON {
 	if !strings.Contains(string(j), SealedPrefix) {
 		return j
 	}
-	out, err := mapStrings(j, func(_ textPlace, s string) (string, error) {
+	out, err := mapStrings(j, func(_ textField, s string) (string, error) {
 		if IsSealed(s) {
 			return Redacted, nil
 		}
@@ -86,8 +86,8 @@ func redactJSON(j JSON) JSON {
 	return out
 }
 
-// textPlace is where a text is in JSON.
-type textPlace struct {
+// textField is where a text is in JSON.
+type textField struct {
 	// path has the keys, "a.b"; elements of arrays have the path of the array.
 	path string
 	// named is the path that tells elements of arrays apart by their name, "a[ann].b".
@@ -96,9 +96,9 @@ type textPlace struct {
 
 // mapStrings returns j with each string value replaced by what change says for
 // it and its place.
-func mapStrings(j JSON, change func(at textPlace, s string) (string, error)) (JSON, error) {
+func mapStrings(j JSON, change func(at textField, s string) (string, error)) (JSON, error) {
 	var out bytes.Buffer
-	if err := mapValue(decoderOf([]byte(j.text())), &out, textPlace{}, change); err != nil {
+	if err := mapValue(decoderOf([]byte(j.text())), &out, textField{}, change); err != nil {
 		return "", err
 	}
 	return JSON(out.String()), nil
@@ -110,7 +110,7 @@ func decoderOf(text []byte) *json.Decoder {
 	return dec
 }
 
-func mapValue(dec *json.Decoder, out *bytes.Buffer, at textPlace, change func(at textPlace, s string) (string, error)) error {
+func mapValue(dec *json.Decoder, out *bytes.Buffer, at textField, change func(at textField, s string) (string, error)) error {
 	token, err := dec.Token()
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func mapValue(dec *json.Decoder, out *bytes.Buffer, at textPlace, change func(at
 	}
 }
 
-func mapNested(dec *json.Decoder, out *bytes.Buffer, at textPlace, open json.Delim, change func(at textPlace, s string) (string, error)) error {
+func mapNested(dec *json.Decoder, out *bytes.Buffer, at textField, open json.Delim, change func(at textField, s string) (string, error)) error {
 	out.WriteRune(rune(open))
 	for first := true; dec.More(); first = false {
 		if !first {

@@ -18,27 +18,36 @@ const (
 )
 
 // Secret is a certificate with its key, a certificate authority, or a text.
+// +example={secret_name: shop-tls, secret_type: tls, secret_sni: shop.example.com, fingerprint: "sha256:0f1e",
+// subject: CN=shop.example.com, issuer: CN=R11, host_names: [shop.example.com],
+// not_after: "2027-11-21T08:07:39.000000+00:00"}
 type Secret struct {
 	ID   int64  `json:"secret_id"`
-	Name string `json:"secret_name"`
-	// Type is SecretTLS, SecretGeneric or empty.
-	Type string `json:"secret_type"`
-	// SNI is the host name that a TLS pair is for; empty means those of the
-	// certificate.
-	SNI string `json:"secret_sni"`
-	// Cert is a PEM chain, the leaf first. It is no secret.
-	Cert string `json:"secret_cert"`
-	// PrivateKey (PEM) and Value are stored sealed.
-	PrivateKey string `json:"secret_key"`
-	Value      string `json:"secret_value"`
-	// Fingerprint is the SHA-256 of the leaf certificate, or of the sealed
-	// value. Subject and NotAfter are the leaf's.
+	Name string `json:"secret_name" form:"Secret_name,required"`
+	// Derived from the contents of the secret; optional.
+	// +enum=[tls, generic, ""]
+	Type string `json:"secret_type" form:"Secret_type"`
+	// Host name of the certificate; empty means the names in the certificate.
+	SNI string `json:"secret_sni" form:"Secret_sni"`
+	// Certificate in PEM, followed by its chain.
+	// +writeOnly=true
+	Cert string `json:"secret_cert" form:"Secret_cert,pem=openssl x509 -inform der"` // no secret
+	// Private key in PEM, RSA or ECDSA.
+	// +writeOnly=true
+	PrivateKey string `json:"secret_key" form:"Secret_key,pem=openssl pkey -inform der"` // stored sealed
+	// A value, instead of a certificate and key.
+	// +maxLength=65536
+	// +writeOnly=true
+	Value string `json:"secret_value" form:"Secret_value"` // stored sealed
+	// SHA-256 of the certificate, or of the sealed value.
 	Fingerprint string `json:"fingerprint"`
-	Subject     string `json:"subject"`
-	NotAfter    *Time  `json:"not_after"`
-	Tags        Tags   `json:"tags"`
-	CreateTS    Time   `json:"create_ts"`
-	UpdateTS    Time   `json:"update_ts"`
+	// Subject of the certificate.
+	Subject string `json:"subject"`
+	// Expiry of the certificate.
+	NotAfter *Time `json:"not_after"`
+	Tags     Tags  `json:"tags" form:"tags"`
+	CreateTS Time  `json:"create_ts"`
+	UpdateTS Time  `json:"update_ts"`
 }
 
 // Key implements Object.

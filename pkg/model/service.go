@@ -3,23 +3,27 @@ package model
 import "fmt"
 
 // Service is a host name and the routes under it.
+// +example={service_name: shop, fqdn: shop.example.com}
 type Service struct {
 	ID   int64  `json:"service_id"`
-	Name string `json:"service_name"`
-	// FQDN is the host that the service matches, without regard to case: an
-	// exact name, "*.suffix", or "*" for any host.
-	FQDN string `json:"fqdn"`
+	Name string `json:"service_name" form:"Service_Name,required"`
+	// The host: a name, "*.suffix", or "*" for any. Two services of one proxy cannot have the same host.
+	// +minLength=1
+	// +maxLength=255
+	FQDN string `json:"fqdn" form:"fqdn,required"`
 	// HTTPS says what plain HTTP is for: HTTPSBoth, HTTPSRedirect or HTTPSOnly.
-	HTTPS string `json:"https"`
-	// HSTSSeconds is for how long a browser that came over HTTPS keeps away from plain
-	// HTTP (RFC 6797); 0 means that it is not told.
-	HSTSSeconds int `json:"hsts_seconds"`
-	// ClientCACertificate names the secret with the certificate authorities, one of
-	// which must have signed the certificate of a client. Empty: clients need none.
-	ClientCACertificate string `json:"client_validation_cacertificate"`
-	// Public says that a globalconfig_oauth of its proxies does not hold for it.
-	Public   bool `json:"public"`
-	Tags     Tags `json:"tags"`
+	// +schema=HTTPS
+	HTTPS string `json:"https" form:"Https"`
+	// How long a browser that used HTTPS uses only HTTPS for the host: max-age of Strict-Transport-Security. 0 means
+	// that the header is not sent.
+	HSTSSeconds int `json:"hsts_seconds" form:"Hsts_seconds" range:"0-315360000"` // no preload list asks for ten years
+	// Name of the secret with the certificate authorities. One of them must have signed the certificate of a client.
+	// Empty means that clients need none. Clients present it over HTTPS; plain HTTP then gets 403. Requires a host
+	// name in fqdn.
+	ClientCACertificate string `json:"client_validation_cacertificate" form:"Client_validation_cacertificate"`
+	// Exempts the service from the login of a globalconfig_oauth. The service's own login filter still applies.
+	Public   bool `json:"public" form:"Public"`
+	Tags     Tags `json:"tags" form:"tags"`
 	CreateTS Time `json:"create_ts"`
 	UpdateTS Time `json:"update_ts"`
 }
@@ -30,9 +34,6 @@ const (
 	HTTPSRedirect = "redirect" // the client is sent to https
 	HTTPSOnly     = "only"     // 403
 )
-
-// maxHSTSSeconds is ten years, more than any preload list asks for.
-const maxHSTSSeconds = 315_360_000
 
 // NewService returns a service with the defaults of rest-api.md.
 func NewService() *Service { return &Service{HTTPS: HTTPSBoth} }
@@ -77,7 +78,6 @@ func (s *Service) Validate() []FieldError {
 	v.name("Service_Name", s.Name, true)
 	v.fqdn("fqdn", s.FQDN)
 	v.oneOf("Https", s.HTTPS, []string{HTTPSBoth, HTTPSRedirect, HTTPSOnly})
-	v.checkRange("Hsts_seconds", s.HSTSSeconds, 0, maxHSTSSeconds)
 	if s.ClientCACertificate != "" {
 		v.name("Client_validation_cacertificate", s.ClientCACertificate, false)
 		if s.FQDN == "*" {
@@ -85,5 +85,5 @@ func (s *Service) Validate() []FieldError {
 		}
 	}
 	v.tags(s.Tags)
-	return v.errs
+	return v.finish(s)
 }

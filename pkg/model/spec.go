@@ -57,6 +57,7 @@ func filterTypes() []configType {
 		{name: FilterHostRewrite, on: []Kind{KindRoute, KindService}, read: readHostRewrite},
 		{name: FilterCORS, on: []Kind{KindRoute, KindService}, alone: "say which pages may read the answers", read: readCORS},
 		{name: FilterCSRF, on: []Kind{KindRoute, KindService}, addsUp: true, read: readCSRF},
+		{name: FilterRequestID, on: []Kind{KindRoute, KindService}, alone: "choose the request ID", read: readRequestID},
 		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, alone: answering, read: readRedirect},
 		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, alone: answering, read: readDirectResponse},
 		{name: FilterBodyLimit, on: []Kind{KindRoute, KindService}, read: readBodyLimit},
@@ -120,6 +121,7 @@ const (
 	FilterJWT             = "http_filter_jwt"
 	FilterMaintenance     = "vh_filter_maintenance"
 	FilterRBAC            = "vh_filter_rbac"
+	FilterRequestID       = "http_filter_requestid"
 	FilterLua             = "http_filter_lua"
 	FilterRateLimit       = "route_filter_ratelimit"
 	FilterRedirect        = "route_filter_redirect"
@@ -250,7 +252,7 @@ func sentType(value string) string {
 func sealConfig(s Sealer, t configType, config, stored JSON, place, field string) (JSON, error) {
 	had := map[string]string{}
 	if stored != "" {
-		if _, err := mapStrings(stored, func(at textPlace, text string) (string, error) {
+		if _, err := mapStrings(stored, func(at textField, text string) (string, error) {
 			had[at.named] = text
 			return text, nil
 		}); err != nil {
@@ -258,7 +260,7 @@ func sealConfig(s Sealer, t configType, config, stored JSON, place, field string
 		}
 	}
 	var bad []FieldError
-	sealed, err := mapStrings(config, func(at textPlace, text string) (string, error) {
+	sealed, err := mapStrings(config, func(at textField, text string) (string, error) {
 		message := ""
 		switch {
 		case slices.Contains(t.secrets, at.path):
@@ -283,7 +285,7 @@ func sealConfig(s Sealer, t configType, config, stored JSON, place, field string
 // mapNames returns the JSON with each name of an object replaced by what change says for it. Keys
 // are told apart as Go does when it reads them: without regard to case.
 func (t configType) mapNames(config JSON, change func(path, name string, kind Kind) string) (JSON, error) {
-	return mapStrings(config, func(at textPlace, text string) (string, error) {
+	return mapStrings(config, func(at textField, text string) (string, error) {
 		for path, kind := range t.names {
 			if strings.EqualFold(path, at.path) {
 				return change(path, text, kind), nil
@@ -302,7 +304,7 @@ func invalid(fields []FieldError) error {
 
 // mapSealed replaces the sealed texts of the JSON.
 func mapSealed(config JSON, place string, change func(sealed, place string) (string, error)) (JSON, error) {
-	return mapStrings(config, func(at textPlace, text string) (string, error) {
+	return mapStrings(config, func(at textField, text string) (string, error) {
 		if !IsSealed(text) {
 			return text, nil
 		}

@@ -6,72 +6,71 @@ import (
 )
 
 // Upstream is one backend: an address, a port and how to speak to it.
+// +example={upstream_name: blue, upstream_ip: 10.0.0.1, upstream_port: 8081, upstream_hc_path: /healthz, tags: [shop]}
 type Upstream struct {
 	ID   int64  `json:"upstream_id"`
-	Name string `json:"upstream_name"`
-	// IP is an IPv4 or IPv6 address or a DNS name, which Envoy resolves.
-	IP   string `json:"upstream_ip"`
-	Port int    `json:"upstream_port"`
-	// Weight is this upstream's share beside the others of a route, 0 to
-	// 1000000. 0 takes it out of rotation.
-	Weight int `json:"upstream_weight"`
-	// HCPath is the path of the active health check; empty means none.
-	HCPath string `json:"upstream_hc_path"`
-	// HCHost is the Host header of the health check; empty means the
-	// cluster's name, Envoy's default.
-	HCHost string `json:"upstream_hc_host"`
-	// HCIntervalSeconds and HCTimeoutSeconds are in seconds.
-	HCIntervalSeconds         int `json:"upstream_hc_intervalseconds"`
-	HCTimeoutSeconds          int `json:"upstream_hc_timeoutseconds"`
-	HCUnhealthyThresholdCount int `json:"upstream_hc_unhealthythresholdcount"`
-	HCHealthyThresholdCount   int `json:"upstream_hc_healthythresholdcount"`
-	// Strategy is how a request picks one of a route's upstreams.
-	Strategy string `json:"upstream_strategy"`
-	// Protocol is how Envoy speaks to the backend: http (HTTP/1.1), h2c
-	// (HTTP/2 in the clear), tls (HTTP/1.1 over TLS) or h2 (HTTP/2 over TLS).
-	Protocol string `json:"upstream_protocol"`
-	// ValidationCACertificate names the secret with the certificate authorities, one
-	// of which must have signed the certificate of a TLS backend; empty means the
-	// system's.
-	ValidationCACertificate string `json:"upstream_validation_cacertificate"`
-	// ValidationSubjectName is the DNS name or IP address that this certificate must
-	// carry, and a DNS name is the SNI; empty means IP.
-	ValidationSubjectName string `json:"upstream_validation_subjectname"`
+	Name string `json:"upstream_name" form:"Upstream_name,required"`
+	// An IPv4 or IPv6 address, or a DNS name, which Envoy resolves.
+	IP   string `json:"upstream_ip" form:"Upstream_ip,required"`
+	Port int    `json:"upstream_port" form:"Upstream_port,required" range:"1-65535"`
+	// Weight among the upstreams of a route; 0 takes it out of rotation.
+	Weight int `json:"upstream_weight" form:"Upstream_weight" range:"0-1000000"`
+	// Path of the active health check; empty means none.
+	HCPath string `json:"upstream_hc_path" form:"Upstream_hc_path"`
+	// Host header of the health check; empty means the name of the cluster, Envoy's default.
+	HCHost string `json:"upstream_hc_host" form:"Upstream_hc_host"`
+	// Time between health checks.
+	HCIntervalSeconds int `json:"upstream_hc_intervalseconds" form:"Upstream_hc_intervalseconds" range:"1-86400"`
+	// Time that a health check may take.
+	HCTimeoutSeconds int `json:"upstream_hc_timeoutseconds" form:"Upstream_hc_timeoutseconds" range:"1-86400"`
+	// Consecutive failures after which the upstream gets no requests.
+	HCUnhealthyThresholdCount int `json:"upstream_hc_unhealthythresholdcount" form:"Upstream_hc_unhealthythresholdcount" range:"1-1000"`
+	// Consecutive successes after which the upstream gets requests again.
+	HCHealthyThresholdCount int `json:"upstream_hc_healthythresholdcount" form:"Upstream_hc_healthythresholdcount" range:"1-1000"`
+	// How Envoy selects one of the upstreams of a route.
+	// +enum=Strategies
+	Strategy string `json:"upstream_strategy" form:"Upstream_strategy"`
+	// http is HTTP/1.1 and h2c is HTTP/2, both in the clear; tls is HTTP/1.1 and h2 is HTTP/2, both over TLS.
+	// +enum=Protocols
+	Protocol string `json:"upstream_protocol" form:"Upstream_protocol"`
+	// Name of the secret with the certificate authorities. One of them must have signed the upstream's certificate.
+	// Empty means the system's authorities. Requires Upstream_protocol tls or h2.
+	ValidationCACertificate string `json:"upstream_validation_cacertificate" form:"Upstream_validation_cacertificate"`
+	// DNS name or IP address that the upstream's certificate must contain; a DNS name is also the SNI. Empty means
+	// Upstream_ip. Requires Upstream_protocol tls or h2.
+	ValidationSubjectName string `json:"upstream_validation_subjectname" form:"Upstream_validation_subjectname"`
 	// TLSInsecure accepts every certificate.
-	TLSInsecure bool `json:"upstream_tls_insecure"`
-	// ClientCertificate names the secret with the pair that is shown to a TLS
-	// backend; empty means none.
-	ClientCertificate string `json:"upstream_client_certificate"`
-	// ConnectTimeoutSeconds bounds the making of a connection, TLS included.
-	ConnectTimeoutSeconds int `json:"upstream_connect_timeoutseconds"`
-	// IdleTimeoutSeconds is how long a connection without a request is kept;
-	// 0 means for ever.
-	IdleTimeoutSeconds int `json:"upstream_idle_timeoutseconds"`
-	// KeepaliveIntervalSeconds is the time of silence after which a connection
-	// is probed, and the time between probes; 0 means that it is not.
-	KeepaliveIntervalSeconds int `json:"upstream_keepalive_intervalseconds"`
-	// MaxConnections, MaxPending, MaxRequests and MaxRetries bound what there
-	// may be at a time: connections, requests that wait for one, requests in
-	// all and retries. They hold for all upstreams of a cluster together; what
-	// is above them answers 503 at once.
-	MaxConnections int `json:"upstream_max_connections"`
-	MaxPending     int `json:"upstream_max_pending"`
-	MaxRequests    int `json:"upstream_max_requests"`
-	MaxRetries     int `json:"upstream_max_retries"`
-	// RetryBudgetPercent bounds retries in the place of MaxRetries: at a time they are at most this share of the
-	// requests, and RetryBudgetMinCount where that is less. 0 means that there is no budget.
-	RetryBudgetPercent  int `json:"upstream_retry_budgetpercent"`
-	RetryBudgetMinCount int `json:"upstream_retry_budgetmincount"`
-	// OutlierThresholdCount is the number of failures to connect or to answer,
-	// in a row, after which an upstream gets no requests for
-	// OutlierEjectionSeconds; 0 means that it always gets them.
-	OutlierThresholdCount  int `json:"upstream_outlier_thresholdcount"`
-	OutlierEjectionSeconds int `json:"upstream_outlier_ejectionseconds"`
-	// PanicThresholdPercent: when less than this share of a cluster's upstreams
-	// is healthy, all of them get requests. 0 means that an unhealthy one never
-	// does.
-	PanicThresholdPercent int  `json:"upstream_panic_thresholdpercent"`
-	Tags                  Tags `json:"tags"`
+	TLSInsecure bool `json:"upstream_tls_insecure" form:"Upstream_tls_insecure"`
+	// Name of the secret with the certificate and key that the gateway presents to the upstream. Empty means none.
+	// Requires Upstream_protocol tls or h2.
+	ClientCertificate string `json:"upstream_client_certificate" form:"Upstream_client_certificate"`
+	// Time to open a connection, including TLS.
+	ConnectTimeoutSeconds int `json:"upstream_connect_timeoutseconds" form:"Upstream_connect_timeoutseconds" range:"1-3600"`
+	// Time after which an idle connection is closed; 0 means never.
+	IdleTimeoutSeconds int `json:"upstream_idle_timeoutseconds" form:"Upstream_idle_timeoutseconds" range:"0-86400"`
+	// Silence before a connection is probed, and time between probes; 0 means never.
+	KeepaliveIntervalSeconds int `json:"upstream_keepalive_intervalseconds" form:"Upstream_keepalive_intervalseconds" range:"0-7200"`
+	// Concurrent connections, for all upstreams of a route with equal settings.
+	MaxConnections int `json:"upstream_max_connections" form:"Upstream_max_connections" range:"1-1000000"`
+	// Requests that wait for a connection; further requests get 503 immediately.
+	MaxPending int `json:"upstream_max_pending" form:"Upstream_max_pending" range:"1-1000000"`
+	// Concurrent requests, including waiting ones; further requests get 503 immediately.
+	MaxRequests int `json:"upstream_max_requests" form:"Upstream_max_requests" range:"1-1000000"`
+	// Concurrent retries.
+	MaxRetries int `json:"upstream_max_retries" form:"Upstream_max_retries" range:"0-1000000"`
+	// Percentage of the concurrent requests that may be retries (retry budget). It replaces Upstream_max_retries; 0
+	// means no budget.
+	RetryBudgetPercent int `json:"upstream_retry_budgetpercent" form:"Upstream_retry_budgetpercent" range:"0-100"`
+	// Concurrent retries that a retry budget always allows, however few requests there are.
+	RetryBudgetMinCount int `json:"upstream_retry_budgetmincount" form:"Upstream_retry_budgetmincount" range:"0-1000000"`
+	// Consecutive failures to connect or to answer after which the upstream is ejected: it gets no requests for some
+	// time; 0 means never.
+	OutlierThresholdCount int `json:"upstream_outlier_thresholdcount" form:"Upstream_outlier_thresholdcount" range:"0-1000"`
+	// Time without requests; it grows with each consecutive ejection.
+	OutlierEjectionSeconds int `json:"upstream_outlier_ejectionseconds" form:"Upstream_outlier_ejectionseconds" range:"1-3600"`
+	// If less than this percentage of the upstreams is healthy, all upstreams get requests; 0 means never.
+	PanicThresholdPercent int  `json:"upstream_panic_thresholdpercent" form:"Upstream_panic_thresholdpercent" range:"0-100"`
+	Tags                  Tags `json:"tags" form:"tags"`
 	CreateTS              Time `json:"create_ts"`
 	UpdateTS              Time `json:"update_ts"`
 
@@ -140,24 +139,17 @@ func (u *Upstream) Validate() []FieldError {
 	var v validator
 	v.name("Upstream_name", u.Name, true)
 	v.address("Upstream_ip", u.IP)
-	v.checkRange("Upstream_port", u.Port, 1, 65535)
-	v.checkRange("Upstream_weight", u.Weight, 0, 1_000_000)
 	if u.HCPath != "" {
 		v.urlPath("Upstream_hc_path", u.HCPath)
 	}
 	if u.HCHost != "" {
 		v.headerValue("Upstream_hc_host", u.HCHost)
 	}
-	v.checkRange("Upstream_hc_intervalseconds", u.HCIntervalSeconds, 1, 86400)
-	v.checkRange("Upstream_hc_timeoutseconds", u.HCTimeoutSeconds, 1, 86400)
-	v.checkRange("Upstream_hc_unhealthythresholdcount", u.HCUnhealthyThresholdCount, 1, 1000)
-	v.checkRange("Upstream_hc_healthythresholdcount", u.HCHealthyThresholdCount, 1, 1000)
 	v.oneOf("Upstream_strategy", u.Strategy, Strategies())
 	v.oneOf("Upstream_protocol", u.Protocol, Protocols())
 	u.validateTLS(&v)
-	u.validateRobustness(&v)
 	v.tags(u.Tags)
-	return v.errs
+	return v.finish(u)
 }
 
 func (u *Upstream) validateTLS(v *validator) {
@@ -186,20 +178,4 @@ func (u *Upstream) validateTLS(v *validator) {
 	case u.ValidationCACertificate != "":
 		v.add("Upstream_tls_insecure", "cannot be combined with Upstream_validation_cacertificate: one of them accepts every certificate")
 	}
-}
-
-func (u *Upstream) validateRobustness(v *validator) {
-	const most = 1_000_000
-	v.checkRange("Upstream_connect_timeoutseconds", u.ConnectTimeoutSeconds, 1, 3600)
-	v.checkRange("Upstream_idle_timeoutseconds", u.IdleTimeoutSeconds, 0, 86400)
-	v.checkRange("Upstream_keepalive_intervalseconds", u.KeepaliveIntervalSeconds, 0, 7200)
-	v.checkRange("Upstream_max_connections", u.MaxConnections, 1, most)
-	v.checkRange("Upstream_max_pending", u.MaxPending, 1, most)
-	v.checkRange("Upstream_max_requests", u.MaxRequests, 1, most)
-	v.checkRange("Upstream_max_retries", u.MaxRetries, 0, most)
-	v.checkRange("Upstream_retry_budgetpercent", u.RetryBudgetPercent, 0, 100)
-	v.checkRange("Upstream_retry_budgetmincount", u.RetryBudgetMinCount, 0, most)
-	v.checkRange("Upstream_outlier_thresholdcount", u.OutlierThresholdCount, 0, 1000)
-	v.checkRange("Upstream_outlier_ejectionseconds", u.OutlierEjectionSeconds, 1, 3600)
-	v.checkRange("Upstream_panic_thresholdpercent", u.PanicThresholdPercent, 0, 100)
 }

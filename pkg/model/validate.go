@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -51,6 +53,24 @@ func (v *validator) checkRange(field string, n, low, high int) {
 	if n < low || n > high {
 		v.add(field, "%d is not between %d and %d", n, low, high)
 	}
+}
+
+// finish checks the fields of an object that have the tag range, such as range:"1-65535", and returns all errors in the
+// order of the fields.
+func (v *validator) finish(obj Object) []FieldError {
+	o, places := reflect.ValueOf(obj).Elem(), map[string]int{}
+	for i := range o.NumField() {
+		tag := o.Type().Field(i).Tag
+		name, _, _ := strings.Cut(tag.Get("form"), ",")
+		places[name] = i
+		if from, to, has := strings.Cut(tag.Get("range"), "-"); has {
+			low, _ := strconv.Atoi(from) // a spec reads all of them
+			high, _ := strconv.Atoi(to)
+			v.checkRange(name, int(o.Field(i).Int()), low, high)
+		}
+	}
+	slices.SortStableFunc(v.errs, func(a, b FieldError) int { return cmp.Compare(places[a.Field], places[b.Field]) })
+	return v.errs
 }
 
 func (v *validator) oneOf(field, s string, allowed []string) {

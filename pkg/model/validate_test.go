@@ -221,6 +221,7 @@ var _ = DescribeTable("Route_config", func(prefix, config string, bad ...string)
 	Entry("times that are too long", "/", `{"timeouts":{"request":"24h0m0.001s","idle":"-1ms"},"retries":{"attempts":101,"per_try":"-1ms"}}`,
 		"Route_config.timeouts.request", "Route_config.timeouts.idle", "Route_config.retries.attempts", "Route_config.retries.per_try"),
 	Entry("a gRPC timeout that is too long", "/", `{"timeouts":{"grpc":"25h"}}`, "Route_config.timeouts.grpc"),
+	Entry("a stream that is too long", "/", `{"timeouts":{"stream":"25h"}}`, "Route_config.timeouts.stream"),
 	Entry("hedged attempts", "/", `{"methods":["GET"],"retries":{"attempts":1,"per_try":"1s","hedge":true}}`),
 	Entry("hedged attempts for some methods", "/", `{"methods":["POST","GET"],"retries":{"attempts":1,"methods":["GET"],"per_try":"1s","hedge":true}}`, "Route_config.retries.hedge"),
 	Entry("hedged attempts where only the retries have methods", "/", `{"retries":{"attempts":1,"methods":["GET"],"per_try":"1s","hedge":true}}`, "Route_config.retries.hedge"),

@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +80,20 @@ var _ = Describe("The work for an object", func() {
 		Entry("100", 100, nil),
 		Entry("101", 101, []string{"Route_config.headers", "Route_config.query", "Route_config.methods"}),
 	)
+
+	DescribeTable("is not done for conditions beyond the bound", func(c model.RouteConfig, says string) {
+		Expect((&model.Route{Service: "shop", Name: "root", Prefix: "/", Config: c}).Validate()).To(ConsistOf(HaveField("Message", says)))
+	},
+		Entry("methods", model.RouteConfig{Methods: make([]string, 101)}, "has 101 entries; at most 100 are allowed"),
+		Entry("headers", model.RouteConfig{Headers: make([]model.ValueMatch, 101)}, "has 101 entries; at most 100 are allowed"),
+		Entry("query parameters", model.RouteConfig{Query: make([]model.ValueMatch, 101)}, "has 101 entries; at most 100 are allowed"),
+	)
+
+	It("is done for all conditions within the bound", func() {
+		methods := slices.Repeat([]string{"GET"}, 100)
+		methods[99] = "G T"
+		Expect(fields((&model.Route{Service: "shop", Name: "root", Prefix: "/", Config: model.RouteConfig{Methods: methods}}).Validate())).To(Equal([]string{"Route_config.methods[99]"}))
+	})
 
 	DescribeTable("is bounded for a certificate", func(bits uint, says string) {
 		errs := (&model.Secret{Name: "ca", Cert: rsaAuthority(bits)}).Validate()

@@ -82,7 +82,7 @@ func NewClient(opts Options) *Client {
 func (c *Client) Ask(ctx context.Context, source model.ProviderSource, via *Via) (Answer, error) {
 	a := Answer{Provider: model.Provider{JWKSURI: source.JWKSURI}}
 	if source.Upstream != "" && via == nil {
-		return a, fmt.Errorf("the upstream %q is not there", source.Upstream)
+		return a, fmt.Errorf("the upstream %q does not exist", source.Upstream)
 	}
 	var age time.Duration
 	if source.Discover {
@@ -181,7 +181,7 @@ func (c *Client) get(ctx context.Context, at string, limit int64, via *Via) ([]b
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
-		return nil, 0, fmt.Errorf("cannot be asked for: %w", err)
+		return nil, 0, fmt.Errorf("cannot be fetched: %w", err)
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Encoding", "identity")
@@ -197,7 +197,7 @@ func (c *Client) get(ctx context.Context, at string, limit int64, via *Via) ([]b
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err == nil && int64(len(body)) > limit {
-		return nil, 0, fmt.Errorf("is larger than %d KiB: it is too large to be one, the URL may be wrong", limit>>10)
+		return nil, 0, fmt.Errorf("is larger than %d KiB: the URL may be wrong", limit>>10)
 	}
 	if err == nil {
 		err = ctx.Err() // a broken connection can look like the end of the body
@@ -212,16 +212,16 @@ func (c *Client) get(ctx context.Context, at string, limit int64, via *Via) ([]b
 func refuseAnswer(res *http.Response) error {
 	switch code := res.StatusCode; {
 	case code >= 300 && code < 400 && res.Header.Get("Location") != "":
-		return fmt.Errorf("redirects to %s, which is not followed: write the URL that it is at", quote(res.Header.Get("Location")))
+		return fmt.Errorf("redirects to %s, which is not followed: write the URL to which it redirects", quote(res.Header.Get("Location")))
 	case code == http.StatusNotFound:
-		return fmt.Errorf("is not there (404): correct the URL; an issuer is written without %s", wellKnown)
+		return fmt.Errorf("does not exist (404): correct the URL; an issuer is written without %s", wellKnown)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return fmt.Errorf("is not public (%d): the provider has to let everybody read it", code)
 	case code != http.StatusOK:
-		return fmt.Errorf("is answered with %d: look at the provider", code)
+		return fmt.Errorf("is answered with %d: check the provider", code)
 	}
 	if e := res.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return fmt.Errorf("is compressed (%s), which was not asked for: switch that off at the provider", quote(e))
+		return fmt.Errorf("is compressed (%s), although no compression was requested: turn it off at the provider", quote(e))
 	}
 	return nil
 }
@@ -315,7 +315,7 @@ func (c *Client) upstreamTLS(via *Via) (*tls.Config, error) {
 	}
 	pair, err := c.clientPair(via.Secrets[up.ClientCertificate])
 	if err != nil {
-		return nil, fmt.Errorf("cannot be asked for: the client certificate %q of upstream %q cannot be used: %w", up.ClientCertificate, up.Name, err)
+		return nil, fmt.Errorf("cannot be fetched: the client certificate %q of upstream %q cannot be used: %w", up.ClientCertificate, up.Name, err)
 	}
 	config.Certificates = []tls.Certificate{pair}
 	return config, nil

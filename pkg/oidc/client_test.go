@@ -90,22 +90,22 @@ var _ = Describe("A provider", func() {
 			Expect(p.Asked).To(HaveLen(1), "nothing is followed")
 		},
 		Entry("does not exist", func(p provider) { p.HandleDocument(nil) },
-			"is not there (404): correct the URL; an issuer is written without /.well-known/openid-configuration"),
+			"does not exist (404): correct the URL; an issuer is written without /.well-known/openid-configuration"),
 		Entry("requires a login", answer(401, "", ""), "is not public (401): the provider has to let everybody read it"),
-		Entry("is answered with 503", answer(503, "", ""), "is answered with 503: look at the provider"),
-		Entry("is empty", answer(204, "", ""), "is answered with 204: look at the provider"),
-		Entry("is a redirect", answer(302, "Location", "https://login.example/x"), "redirects to https://login.example/x, which is not followed: write the URL that it is at"),
+		Entry("is answered with 503", answer(503, "", ""), "is answered with 503: check the provider"),
+		Entry("is empty", answer(204, "", ""), "is answered with 204: check the provider"),
+		Entry("is a redirect", answer(302, "Location", "https://login.example/x"), "redirects to https://login.example/x, which is not followed: write the URL to which it redirects"),
 		Entry("redirects to itself", func(p provider) {
 			p.HandleDocument(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) })
-		}, "redirects to /.well-known/openid-configuration, which is not followed: write the URL that it is at"),
-		Entry("redirects to a URL with a line separator", answer(307, "Location", "/\u2028"), `redirects to "/\u2028", which is not followed: write the URL that it is at`),
-		Entry("is larger than 256 KiB", document(strings.Repeat(" ", 5<<20)), "is larger than 256 KiB: it is too large to be one, the URL may be wrong"),
+		}, "redirects to /.well-known/openid-configuration, which is not followed: write the URL to which it redirects"),
+		Entry("redirects to a URL with a line separator", answer(307, "Location", "/\u2028"), `redirects to "/\u2028", which is not followed: write the URL to which it redirects`),
+		Entry("is larger than 256 KiB", document(strings.Repeat(" ", 5<<20)), "is larger than 256 KiB: the URL may be wrong"),
 		Entry("never ends", func(p provider) {
 			p.HandleDocument(func(w http.ResponseWriter, _ *http.Request) {
 				for _, err := w.Write([]byte("{")); err == nil; _, err = w.Write(bytes.Repeat([]byte(" "), 4096)) {
 				}
 			})
-		}, "is larger than 256 KiB: it is too large to be one, the URL may be wrong"),
+		}, "is larger than 256 KiB: the URL may be wrong"),
 		Entry("is a gzip bomb", func(p provider) {
 			p.HandleDocument(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Encoding", "gzip")
@@ -115,13 +115,13 @@ var _ = Describe("A provider", func() {
 				}
 				_ = z.Close()
 			})
-		}, "is compressed (gzip), which was not asked for: switch that off at the provider"),
-		Entry("is a page", document("<!doctype html><p>login"), "is HTML or XML in place of JSON: look at it with a browser, the URL may be wrong"),
-		Entry("is text", document("hello"), "is not a JSON object: look at it with a browser, the URL may be wrong"),
-		Entry("is null", document("null"), "is not a JSON object: look at it with a browser, the URL may be wrong"),
-		Entry("has text after its end", document(`{"issuer":"x"} {}`), "is not a JSON object: look at it with a browser, the URL may be wrong"),
-		Entry("has no issuer", document("{}"), "names no issuer: it is no discovery document of OpenID Connect"),
-		Entry("spells issuer in another letter case", document(`{"Issuer":"x"}`), "names no issuer: it is no discovery document of OpenID Connect"),
+		}, "is compressed (gzip), although no compression was requested: turn it off at the provider"),
+		Entry("is a page", document("<!doctype html><p>login"), "is HTML or XML in place of JSON: open it in a browser, the URL may be wrong"),
+		Entry("is text", document("hello"), "is not a JSON object: open it in a browser, the URL may be wrong"),
+		Entry("is null", document("null"), "is not a JSON object: open it in a browser, the URL may be wrong"),
+		Entry("has text after its end", document(`{"issuer":"x"} {}`), "is not a JSON object: open it in a browser, the URL may be wrong"),
+		Entry("has no issuer", document("{}"), "names no issuer: it is not a discovery document of OpenID Connect"),
+		Entry("spells issuer in another letter case", document(`{"Issuer":"x"}`), "names no issuer: it is not a discovery document of OpenID Connect"),
 		Entry("has another issuer", document(`{"issuer":"https://other.example"}`),
 			"names the issuer https://other.example, not ISSUER: write the one that it names, if it is the provider that you mean"),
 		Entry("has an endpoint without TLS", with("token_endpoint", "http://login.example/token"),
@@ -136,7 +136,7 @@ var _ = Describe("A provider", func() {
 			"has the end_session_endpoint https://a.example/#x, which has a user or a fragment (#): change it at the provider"),
 		Entry("has no keys", with("jwks_uri", ""), "has no jwks_uri: give jwks_uri in the configuration"),
 		Entry("has an endpoint at a metadata service", with("token_endpoint", "https://169.254.169.254/token"),
-			"has the token_endpoint https://169.254.169.254/token, which may not be asked: its address 169.254.169.254 is a link-local address; if the provider is there, "+
+			"has the token_endpoint https://169.254.169.254/token, which must not be called: its address 169.254.169.254 is a link-local address; if the provider is at this address, "+
 				"name an upstream with this address in the configuration, or start with --provider-allow 169.254.169.254"),
 	)
 
@@ -148,7 +148,7 @@ var _ = Describe("A provider", func() {
 				<-r.Context().Done()
 			})
 			_, err := p.client(func(o *oidc.Options) { o.Timeout = 300 * time.Millisecond }).Ask(ctx, p.source(), nil)
-			Expect(err).To(MatchError(ContainSubstring("did not come within 300ms: look whether this machine reaches localhost:")))
+			Expect(err).To(MatchError(ContainSubstring("did not arrive within 300ms: check whether this machine reaches localhost:")))
 		},
 		Entry("before the headers", func(http.ResponseWriter) {}),
 		Entry("in the middle of the body", func(w http.ResponseWriter) { _, _ = w.Write([]byte("{")); w.(http.Flusher).Flush() }),
@@ -161,14 +161,14 @@ var _ = Describe("A provider", func() {
 		p := startProvider(testkit.CertificateOptions{})
 		client := p.client(func(o *oidc.Options) { o.Timeout = 300 * time.Millisecond })
 		_, err = client.Ask(ctx, model.ProviderSource{JWKSURI: "https://" + silent.Addr().String() + "/keys"}, nil)
-		Expect(err).To(MatchError(ContainSubstring("did not come within 300ms")))
+		Expect(err).To(MatchError(ContainSubstring("did not arrive within 300ms")))
 	})
 
 	It("is reported as down", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{})
 		p.Close()
 		_, err := p.client().Ask(ctx, p.source(), nil)
-		Expect(err).To(MatchError(HaveSuffix(fmt.Sprintf("cannot be asked for: localhost:%d refuses connections: is the provider running there?", p.Port()))))
+		Expect(err).To(MatchError(HaveSuffix(fmt.Sprintf("cannot be fetched: localhost:%d refuses connections: is the provider running there?", p.Port()))))
 	})
 
 	DescribeTable("is verified",
@@ -185,7 +185,7 @@ var _ = Describe("A provider", func() {
 			Expect(err).To(MatchError(ContainSubstring(fmt.Sprintf("cannot be trusted: the certificate of localhost:%d %s", p.Port(), words))))
 			Expect(p.Asked).To(BeEmpty())
 		},
-		Entry("by an authority", testkit.CertificateOptions{}, false, "is signed by none of the authorities of the system: put the authority into a secret, "+
+		Entry("by an authority", testkit.CertificateOptions{}, false, "is not signed by any of the authorities of the system: put the authority into a secret, "+
 			"and name it in Upstream_validation_cacertificate of an upstream of the login, or start with --upstream-ca-file"),
 		Entry("by time", testkit.CertificateOptions{NotBefore: time.Date(2024, 1, 2, 3, 4, 0, 0, time.UTC), NotAfter: time.Date(2024, 2, 2, 3, 4, 0, 0, time.UTC)}, true,
 			"is valid from 2024-01-02 03:04 UTC to 2024-02-02 03:04 UTC: renew it at the provider, or set this machine's clock"),
@@ -207,12 +207,12 @@ var _ = Describe("A provider", func() {
 		Expect(err).To(MatchError(ContainSubstring("does not speak TLS: is the port right?")))
 		client := p.client(func(o *oidc.Options) { o.Resolver = resolver() })
 		_, err = client.Ask(ctx, model.ProviderSource{JWKSURI: "https://idp.example/keys"}, nil)
-		Expect(err).To(MatchError(ContainSubstring("cannot be asked for: the name idp.example does not resolve here: correct it, or look at the resolver")))
+		Expect(err).To(MatchError(ContainSubstring("cannot be fetched: the name idp.example does not resolve here: correct it, or check the resolver")))
 	})
 })
 
 var _ = Describe("The address of a provider", func() {
-	const special = "; if the provider is there, name an upstream with this address in the configuration, or start with --provider-allow "
+	const special = "; if the provider is at this address, name an upstream with this address in the configuration, or start with --provider-allow "
 
 	DescribeTable("is judged when it is connected to",
 		func(ctx SpecContext, rules oidc.Rules, host, resolved, words string) {
@@ -226,7 +226,7 @@ var _ = Describe("The address of a provider", func() {
 			Expect(err).To(MatchError(ContainSubstring(words)))
 			Expect(p.Asked).To(BeEmpty())
 		},
-		Entry("a loopback address", oidc.Rules{}, "127.0.0.1", "", "may not be asked: its address 127.0.0.1 is a loopback address"+special+"127.0.0.1"),
+		Entry("a loopback address", oidc.Rules{}, "127.0.0.1", "", "must not be called: its address 127.0.0.1 is a loopback address"+special+"127.0.0.1"),
 		Entry("a name of the loopback", oidc.Rules{}, "localhost", "", "is a loopback address"+special),
 		Entry("another loopback address", oidc.Rules{}, "127.9.9.9", "", "is a loopback address"+special+"127.9.9.9"),
 		Entry("the IPv6 loopback", oidc.Rules{}, "::1", "", "its address ::1 is a loopback address"+special+"::1"),
@@ -240,24 +240,24 @@ var _ = Describe("The address of a provider", func() {
 		Entry("an allowed host", oidc.Rules{Allow: entries("*.example")}, "idp.example", "127.0.0.1", ""),
 		Entry("an address that no entry allows", oidc.Rules{Allow: entries("127.0.0.2", "a.example")}, "idp.example", "127.0.0.1", "is a loopback address"+special+"127.0.0.1"),
 		Entry("an address denied for upstreams", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("127.0.0.0/24")}}, "idp.example", "127.0.0.1",
-			"may not be asked: its address 127.0.0.1 is in 127.0.0.0/24, which --upstream-deny names"),
+			"must not be called: its address 127.0.0.1 is in 127.0.0.0/24, which --upstream-deny names"),
 		Entry("a name denied for upstreams", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("idp.example")}}, "idp.example", "127.0.0.1",
-			"may not be asked: its address idp.example is in idp.example, which --upstream-deny names"),
+			"must not be called: its address idp.example is in idp.example, which --upstream-deny names"),
 		Entry("a name allowed for upstreams", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("127.0.0.0/24"), Allow: entries("idp.example")}}, "idp.example", "127.0.0.1", ""),
 		Entry("a name that no entry allows for upstreams", oidc.Rules{Upstreams: egress.Lists{Allow: entries("a.example")}}, "idp.example", "192.0.2.1",
-			"may not be asked: its address idp.example is in nothing that --upstream-allow names"),
+			"must not be called: its address idp.example is in nothing that --upstream-allow names"),
 	)
 
 	It("must not be an address of the gateway itself", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{Names: []string{"idp.example"}})
 		client := p.client(func(o *oidc.Options) {
 			o.Resolver = resolver("127.0.0.1")
-			o.Rules.Places = func() []egress.Place {
-				return []egress.Place{{What: "Gatehouse's own API", Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(p.Port()))}}
+			o.Rules.OwnAddresses = func() []egress.OwnAddress {
+				return []egress.OwnAddress{{What: "Gatehouse's own API", Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(p.Port()))}}
 			}
 		})
 		_, err := client.Ask(ctx, model.ProviderSource{JWKSURI: fmt.Sprintf("https://idp.example:%d/keys", p.Port())}, nil)
-		Expect(err).To(MatchError(HaveSuffix(fmt.Sprintf("may not be asked: its address 127.0.0.1:%d is that of Gatehouse's own API", p.Port()))))
+		Expect(err).To(MatchError(HaveSuffix(fmt.Sprintf("must not be called: its address 127.0.0.1:%d is that of Gatehouse's own API", p.Port()))))
 	})
 })
 

@@ -22,9 +22,9 @@ func readObject(text []byte) (object, error) {
 	var o object
 	if err := json.Unmarshal(text, &o); err != nil || o == nil {
 		if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) {
-			return nil, errors.New("is HTML or XML in place of JSON: look at it with a browser, the URL may be wrong")
+			return nil, errors.New("is HTML or XML in place of JSON: open it in a browser, the URL may be wrong")
 		}
-		return nil, errors.New("is not a JSON object: look at it with a browser, the URL may be wrong")
+		return nil, errors.New("is not a JSON object: open it in a browser, the URL may be wrong")
 	}
 	return o, nil
 }
@@ -50,7 +50,7 @@ func readDocument(text []byte, issuer string) (p model.Provider, err error) {
 	}
 	switch named := doc.text("issuer"); {
 	case named == "":
-		return p, errors.New("names no issuer: it is no discovery document of OpenID Connect")
+		return p, errors.New("names no issuer: it is not a discovery document of OpenID Connect")
 	case named != issuer:
 		return p, fmt.Errorf("names the issuer %s, not %s: write the one that it names, if it is the provider that you mean", quote(named), quote(issuer))
 	}

@@ -27,20 +27,20 @@ func (c *Client) explain(err error, u *url.URL, via *Via) error {
 	case errors.As(err, &refused):
 		return refused
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("did not come within %s: look whether this machine reaches %s", c.opts.Timeout, host)
+		return fmt.Errorf("did not arrive within %s: check whether this machine reaches %s", c.opts.Timeout, host)
 	case errors.As(err, &dns):
-		return fmt.Errorf("cannot be asked for: the name %s does not resolve here: correct it, or look at the resolver", dns.Name)
+		return fmt.Errorf("cannot be fetched: the name %s does not resolve here: correct it, or check the resolver", dns.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("cannot be asked for: %s refuses connections: is the provider running there?", host)
+		return fmt.Errorf("cannot be fetched: %s refuses connections: is the provider running there?", host)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Errorf("cannot be asked for: %s does not speak TLS: is the port right?", host)
+		return fmt.Errorf("cannot be fetched: %s does not speak TLS: is the port right?", host)
 	}
 	if why := badCertificate(err, via); why != "" {
 		return fmt.Errorf("cannot be trusted: the certificate of %s %s", host, why)
 	}
 	// Go has no type for the alerts that the other side sends.
 	if text := err.Error(); via != nil && strings.HasSuffix(text, "tls: certificate required") || strings.HasSuffix(text, "tls: bad certificate") {
-		return fmt.Errorf("cannot be asked for: %s asks for a client certificate, and refuses this one or none: name a secret in Upstream_client_certificate of the upstream of the login", host)
+		return fmt.Errorf("cannot be fetched: %s requires a client certificate, and got none or one that it refuses: name a secret in Upstream_client_certificate of the upstream of the login", host)
 	}
 	// The cause: url.Error would repeat the URL.
 	var of *url.Error
@@ -66,7 +66,7 @@ func badCertificate(err error, via *Via) string {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &authority):
-		return fmt.Sprintf("is signed by none of %s: %s", by, attach)
+		return fmt.Sprintf("is not signed by any of %s: %s", by, attach)
 	case errors.As(err, &hostname):
 		return fmt.Sprintf("is not for %s, but for %s: %s, or renew it", hostname.Host, namesOf(hostname.Certificate), name)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:

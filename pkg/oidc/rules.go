@@ -18,10 +18,10 @@ type Rules struct {
 	// Allow has special addresses that are allowed, or the names of hosts that may have
 	// them.
 	Allow []egress.Entry
-	// Machine is the machine that the program runs on. Places returns where it listens,
+	// Machine is the machine that the program runs on. OwnAddresses returns where it listens,
 	// which no provider may be; nil means nowhere.
-	Machine egress.Machine
-	Places  func() []egress.Place
+	Machine      egress.Machine
+	OwnAddresses func() []egress.OwnAddress
 }
 
 // refusal is an address that must not be connected to.
@@ -33,7 +33,7 @@ func (r refusal) Error() string { return string(r) }
 // checkHost refuses a host that a list names.
 func (r Rules) checkHost(host string) error {
 	if why := r.Upstreams.Refusal(host); why != "" {
-		return refusal("may not be asked: " + why)
+		return refusal("must not be called: " + why)
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func (r Rules) control(host string, upstream bool) func(network, address string,
 	return func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
-			return refusal(fmt.Sprintf("has the address %q, which is none", address))
+			return refusal(fmt.Sprintf("has the address %q; expected an IP address and a port", address))
 		}
 		return r.checkAddr(host, netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port()), upstream)
 	}
@@ -71,17 +71,17 @@ func (r Rules) checkAddr(host string, at netip.AddrPort, upstream bool) error {
 	addr := at.Addr()
 	deny := egress.Lists{Deny: r.Upstreams.Deny}
 	if why := deny.Refusal(addr.String()); why != "" && !egress.Contains(r.Upstreams.Allow, host) {
-		return refusal("may not be asked: " + why)
+		return refusal("must not be called: " + why)
 	}
-	if r.Places != nil {
-		if p := r.Machine.Find(r.Places(), addr.String(), int(at.Port())); p != nil {
-			return refusal(fmt.Sprintf("may not be asked: its address %s is that of %s", at, p.What))
+	if r.OwnAddresses != nil {
+		if p := r.Machine.Find(r.OwnAddresses(), addr.String(), int(at.Port())); p != nil {
+			return refusal(fmt.Sprintf("must not be called: its address %s is that of %s", at, p.What))
 		}
 	}
 	what := egress.Special(addr)
 	if what == "" || upstream || egress.Contains(r.Allow, host) || egress.Contains(r.Allow, addr.String()) {
 		return nil
 	}
-	return refusal(fmt.Sprintf("may not be asked: its address %s is %s; if the provider is there, name an upstream with this address in the configuration, or start with --provider-allow %s",
+	return refusal(fmt.Sprintf("must not be called: its address %s is %s; if the provider is at this address, name an upstream with this address in the configuration, or start with --provider-allow %s",
 		addr, what, addr))
 }

@@ -18,7 +18,7 @@ func TestOIDC(t *testing.T) {
 	// The client must ignore it.
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "oidc")
 }
 

@@ -84,7 +84,7 @@ var _ = Describe("A provider behind an upstream", func() {
 	It("gets the client certificate of the upstream", func(ctx SpecContext) {
 		p.TLS.ClientAuth, p.TLS.ClientCAs = tls.RequireAndVerifyClientCert, p.Authority.Pool()
 		_, err := client().Ask(ctx, source, via)
-		Expect(err).To(MatchError(ContainSubstring("asks for a client certificate, and refuses this one or none: name a secret in Upstream_client_certificate")))
+		Expect(err).To(MatchError(ContainSubstring("requires a client certificate, and got none or one that it refuses: name a secret in Upstream_client_certificate")))
 		pair, err := p.Authority.Issue(testkit.CertificateOptions{Client: true})
 		Expect(err).NotTo(HaveOccurred())
 		via.Upstream.ClientCertificate = "mine"
@@ -102,12 +102,12 @@ var _ = Describe("A provider behind an upstream", func() {
 			Expect(err).To(MatchError(ContainSubstring(words)))
 			Expect(p.Asked).To(BeEmpty())
 		},
-		Entry("that does not exist", func() { via = nil }, `the upstream "idp" is not there`),
+		Entry("that does not exist", func() { via = nil }, `the upstream "idp" does not exist`),
 		Entry("whose authority is a different one", func() {
 			other, err := testkit.NewAuthority("other")
 			Expect(err).NotTo(HaveOccurred())
 			via.Secrets["ca"].Cert = other.PEM
-		}, `is signed by none of the authorities of secret "ca": put the authority into a secret, and name it in Upstream_validation_cacertificate of upstream "idp"`),
+		}, `is not signed by any of the authorities of secret "ca": put the authority into a secret, and name it in Upstream_validation_cacertificate of upstream "idp"`),
 		Entry("whose authority does not exist", func() { delete(via.Secrets, "ca") }, `the secret "ca", which upstream "idp" names, has no certificate authority`),
 		Entry("whose certificate has another name", func() { via.Upstream.ValidationSubjectName = "" },
 			`is not for 127.0.0.1, but for idp.internal: name one that it is for in Upstream_validation_subjectname of upstream "idp", or renew it`),
@@ -124,9 +124,9 @@ var _ = Describe("A provider behind an upstream", func() {
 	It("is refused if upstreams may not have its address, or if the gateway listens there", func(ctx SpecContext) {
 		deny := oidc.NewClient(oidc.Options{Rules: oidc.Rules{Upstreams: egress.Lists{Deny: entries("127.0.0.0/8")}}})
 		_, err := deny.Ask(ctx, source, via)
-		Expect(err).To(MatchError(ContainSubstring("may not be asked: its address 127.0.0.1 is in 127.0.0.0/8, which --upstream-deny names")))
-		own := oidc.NewClient(oidc.Options{Rules: oidc.Rules{Places: func() []egress.Place {
-			return []egress.Place{{What: "Gatehouse's own API", Addr: p.Listener.Addr().(*net.TCPAddr).AddrPort()}}
+		Expect(err).To(MatchError(ContainSubstring("must not be called: its address 127.0.0.1 is in 127.0.0.0/8, which --upstream-deny names")))
+		own := oidc.NewClient(oidc.Options{Rules: oidc.Rules{OwnAddresses: func() []egress.OwnAddress {
+			return []egress.OwnAddress{{What: "Gatehouse's own API", Addr: p.Listener.Addr().(*net.TCPAddr).AddrPort()}}
 		}}})
 		_, err = own.Ask(ctx, source, via)
 		Expect(err).To(MatchError(ContainSubstring(fmt.Sprintf("its address 127.0.0.1:%d is that of Gatehouse's own API", p.Port()))))

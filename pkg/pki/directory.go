@@ -98,7 +98,7 @@ func makeDirectory(path string) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is not a directory (name one, or a name that nothing has yet)", path)
+		return fmt.Errorf("%s is not a directory (name one, or a path that does not exist yet)", path)
 	case info.Mode().Perm()&0o022 != 0:
 		return fmt.Errorf("the directory %s has mode %04o, and others can put files into it (chmod 700 %s, or name another directory)", path, info.Mode().Perm(), path)
 	}
@@ -165,13 +165,13 @@ func (d *Directory) load() error {
 	d.cert = cert
 	text, err := os.ReadFile(d.file(crlName))
 	if err != nil {
-		return fmt.Errorf("reading the list of revoked certificates: %w (bring %s back: without it, what was revoked would be valid again)", err, d.file(crlName))
+		return fmt.Errorf("reading the list of revoked certificates: %w (restore %s: without it, what was revoked would be valid again)", err, d.file(crlName))
 	}
 	if d.crl, err = parseRevocations(text); err == nil {
 		err = d.crl.CheckSignatureFrom(cert)
 	}
 	if err != nil {
-		return fmt.Errorf("reading %s: %w (bring back the one that belongs to %s)", d.file(crlName), err, d.file("ca.crt"))
+		return fmt.Errorf("reading %s: %w (restore the one that belongs to %s)", d.file(crlName), err, d.file("ca.crt"))
 	}
 	return nil
 }
@@ -181,17 +181,17 @@ func (d *Directory) authority() (*Authority, error) {
 	name := d.file("ca.key")
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the key of the authority: %w (bring it back from where it is kept)", err)
+		return nil, fmt.Errorf("reading the key of the authority: %w (restore it from where it is kept)", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s has mode %04o, and whoever can read it can be every proxy (chmod 600 %s; if others may have read it, make a new authority)", name, info.Mode().Perm(), name)
+		return nil, fmt.Errorf("%s has mode %04o, and whoever can read it can act as any proxy (chmod 600 %s; if others may have read it, make a new authority)", name, info.Mode().Perm(), name)
 	}
 	key, err := d.key("ca.key")
 	if err != nil {
 		return nil, err
 	}
 	if !belongs(key, d.cert) {
-		return nil, fmt.Errorf("%s is not the key of %s (bring back the pair)", name, d.file("ca.crt"))
+		return nil, fmt.Errorf("%s is not the key of %s (restore the pair)", name, d.file("ca.crt"))
 	}
 	return &Authority{d.cert, key}, nil
 }

@@ -77,7 +77,7 @@ func NewIdentity(purpose, name string, hosts []string) (Identity, error) {
 	switch i.Purpose {
 	case Server, RateLimit:
 		if name != "" {
-			return i, fmt.Errorf("%q is one too many: only a proxy has a name", name)
+			return i, fmt.Errorf("%q is not expected: only a proxy has a name", name)
 		}
 	case Proxy:
 		if err := checkName("the proxy", name); err != nil {
@@ -124,7 +124,7 @@ func checkFile(base string, i Identity, chosen bool) error {
 	}
 	switch {
 	case len(base) > 240:
-		return fmt.Errorf("the name of the files would have %d bytes and more than a file system takes (%s)", len(base), remedy)
+		return fmt.Errorf("the name of the files would have %d bytes, which is more than a file system allows (%s)", len(base), remedy)
 	case base == "ca":
 		return fmt.Errorf("the files ca.crt and ca.key are those of the authority (%s)", remedy)
 	case base != string(i.Purpose) && (base == string(Server) || base == string(RateLimit)):

@@ -17,7 +17,7 @@ import (
 
 func TestPKI(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "PKI")
 }
 

@@ -192,7 +192,7 @@ func (d *Directory) finish(base string) error {
 		return err
 	}
 	if !belongs(key, cert) {
-		return errors.New("the key is another one's")
+		return errors.New("the key belongs to another certificate")
 	}
 	switch {
 	case base == caFile && d.cert == nil:

@@ -19,10 +19,10 @@ const (
 	mostUpstreams = 1000
 )
 
-// ownPlaces caches where the gateway listens.
-type ownPlaces struct {
+// ownAddresses caches where the gateway listens.
+type ownAddresses struct {
 	read bool
-	list []egress.Place
+	list []egress.OwnAddress
 }
 
 // address refuses, with a path, an upstream that the lists rule out. It also refuses one
@@ -49,13 +49,13 @@ func (c checker) address(path string, u *model.Upstream) error {
 
 const circle = ": requests may loop, or reach what only this machine should reach"
 
-func placeText(u *model.Upstream, place *egress.Place) string {
+func placeText(u *model.Upstream, place *egress.OwnAddress) string {
 	return fmt.Sprintf("leads to %s, at %s", place.What, net.JoinHostPort(u.IP, strconv.Itoa(u.Port)))
 }
 
 // place returns the part of the gateway to which an upstream leads; nil means none.
-func (c checker) place(u *model.Upstream) (*egress.Place, error) {
-	if len(c.rules.Places) == 0 || !c.rules.Machine.Local(u.IP) {
+func (c checker) place(u *model.Upstream) (*egress.OwnAddress, error) {
+	if len(c.rules.OwnAddresses) == 0 || !c.rules.Machine.Local(u.IP) {
 		return nil, nil
 	}
 	if !c.own.read {
@@ -63,7 +63,7 @@ func (c checker) place(u *model.Upstream) (*egress.Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.own.read, c.own.list = true, append(c.own.list, c.rules.Places...)
+		c.own.read, c.own.list = true, append(c.own.list, c.rules.OwnAddresses...)
 		for _, p := range proxies {
 			c.own.list = append(c.own.list, Listeners(p)...)
 		}
@@ -73,13 +73,13 @@ func (c checker) place(u *model.Upstream) (*egress.Place, error) {
 
 // Listeners returns where the Envoys of a proxy listen. They may run on another machine,
 // but then an upstream with a loopback address is on that machine too.
-func Listeners(p *model.Proxy) []egress.Place {
+func Listeners(p *model.Proxy) []egress.OwnAddress {
 	addr, err := netip.ParseAddr(p.ListenIP)
 	if err != nil {
 		return nil
 	}
 	what := "the listener of proxy " + p.Name
-	return []egress.Place{
+	return []egress.OwnAddress{
 		{What: what, Addr: netip.AddrPortFrom(addr, uint16(p.HTTPPort))},  //nolint:gosec // a port
 		{What: what, Addr: netip.AddrPortFrom(addr, uint16(p.HTTPSPort))}, //nolint:gosec // a port
 	}
@@ -88,13 +88,13 @@ func Listeners(p *model.Proxy) []egress.Place {
 // addressWarnings warns of written upstreams that lead to the gateway itself or accept
 // every certificate, and of names that may resolve to a denied address.
 func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]string, error) {
-	c := checker{reader: r, rules: rules, own: &ownPlaces{}}
+	c := checker{reader: r, rules: rules, own: &ownAddresses{}}
 	var list []string
 	for w, err := range written(model.KindProxy, model.KindUpstream, model.KindFilter, model.KindGlobalConfig) {
 		if err != nil {
 			return nil, err
 		}
-		if len(list) > mostPlaces {
+		if len(list) > maxAttachments {
 			break
 		}
 		if p, ok := w.After.(*model.Proxy); ok {
@@ -131,7 +131,7 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 // warnUpstreams warns of upstreams with an address where a proxy now starts to listen.
 func (c checker) warnUpstreams(p *model.Proxy, before model.Object) ([]string, error) {
 	was, _ := before.(*model.Proxy)
-	if len(c.rules.Places) == 0 || was != nil && slices.Equal(Listeners(was), Listeners(p)) {
+	if len(c.rules.OwnAddresses) == 0 || was != nil && slices.Equal(Listeners(was), Listeners(p)) {
 		return nil, nil
 	}
 	upstreams, err := store.List[*model.Upstream](c.reader, store.Query{Kind: model.KindUpstream, Limit: mostUpstreams})

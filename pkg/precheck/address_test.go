@@ -48,9 +48,9 @@ func ruled(rules precheck.Rules, stored []model.Object, c func(store.Writer) err
 var _ = Describe("The address of an upstream", func() {
 	rules := func(open bool) precheck.Rules {
 		return precheck.Rules{
-			Machine: egress.Machine{Addrs: []netip.Addr{netip.MustParseAddr("192.0.2.7")}},
-			Places:  []egress.Place{{What: "the API", Addr: netip.MustParseAddrPort("127.0.0.1:1323")}},
-			Open:    func() (bool, error) { return open, nil },
+			Machine:      egress.Machine{Addrs: []netip.Addr{netip.MustParseAddr("192.0.2.7")}},
+			OwnAddresses: []egress.OwnAddress{{What: "the API", Addr: netip.MustParseAddrPort("127.0.0.1:1323")}},
+			Open:         func() (bool, error) { return open, nil },
 		}
 	}
 	const circle = ": requests may loop, or reach what only this machine should reach"

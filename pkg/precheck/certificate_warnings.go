@@ -30,7 +30,7 @@ func (rules Rules) certificateWarnings(r store.Reader, written store.Changes) ([
 		if c.Key.Kind == model.KindServiceSecret {
 			w.services[c.Key.Owner()] = true
 		}
-		if err != nil || len(w.services) > mostPlaces {
+		if err != nil || len(w.services) > maxAttachments {
 			return w.list, err
 		}
 	}
@@ -69,7 +69,7 @@ func (w *certificateWarner) secret(s *model.Secret, before model.Object) error {
 	if was == nil {
 		return nil
 	}
-	links, err := w.reader.List(store.Query{Kind: model.KindServiceSecret, To: []model.Key{s.Key()}, Limit: mostPlaces})
+	links, err := w.reader.List(store.Query{Kind: model.KindServiceSecret, To: []model.Key{s.Key()}, Limit: maxAttachments})
 	if err != nil {
 		return err
 	}

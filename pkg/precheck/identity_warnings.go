@@ -7,21 +7,33 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// identity is what the gateway may know about a client: verified claims, and the client of an API key.
-type identity struct{ claims, client bool }
+// identity is what the gateway may know about a client: verified claims, the client of an API key that is required, and
+// that of a key that is required or accepted.
+type identity struct{ claims, client, anyClient bool }
 
-// adviseAccess warns if nothing verifies the claims that rules compare.
+// adviseAccess warns if nothing verifies the claims, or reads the API keys, that rules compare.
 func (w warner) adviseAccess(link model.Key, f *model.Filter) (string, error) {
 	spec, ok := f.Parse().Spec.(*model.RBACFilter)
-	if !ok || !slices.ContainsFunc(slices.Concat(spec.Allow, spec.Deny), func(r model.AccessRule) bool { return len(r.Claims) > 0 }) {
+	if !ok {
 		return "", nil
 	}
-	missing, route, err := w.unknown(link, identity{claims: true})
-	if err != nil || !missing.claims {
-		return "", err
+	var wants identity
+	for _, r := range slices.Concat(spec.Allow, spec.Deny) {
+		wants.claims = wants.claims || len(r.Claims) > 0
+		wants.anyClient = wants.anyClient || len(r.Clients) > 0
 	}
-	return "compares claims, but nothing on " + route + " verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): no request has any there, " +
-		"so no rule with claims applies, neither in allow nor in deny", nil
+	missing, route, err := w.unknown(link, wants)
+	switch {
+	case err != nil:
+		return "", err
+	case missing.claims:
+		return "compares claims, but nothing on " + route + " verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): no request has any there, " +
+			"so no rule with claims applies, neither in allow nor in deny", nil
+	case missing.anyClient:
+		return "compares clients, but nothing on " + route + " reads API keys (a http_filter_apikey, or a http_filter_anyof with apikey): no request has a client there, " +
+			"so no rule with clients applies, neither in allow nor in deny", nil
+	}
+	return "", nil
 }
 
 // adviseCounted warns if a limit counts by something that no filter provides.
@@ -78,8 +90,9 @@ func (w warner) unknown(link model.Key, wants identity) (missing identity, route
 		}
 		verifies := (ofService.claims || verifyTokens(own)) && !public
 		missing = identity{
-			claims: wants.claims && !verifies,
-			client: wants.client && !ofService.client && !hasType(own, model.FilterAPIKey),
+			claims:    wants.claims && !verifies,
+			client:    wants.client && !ofService.client && !hasType(own, model.FilterAPIKey),
+			anyClient: wants.anyClient && !ofService.anyClient && !readKeys(own),
 		}
 		if missing != (identity{}) {
 			return missing, r.Key().Path(), nil
@@ -90,6 +103,14 @@ func (w warner) unknown(link model.Key, wants identity) (missing identity, route
 
 func hasType(filters []*model.Filter, kind string) bool {
 	return slices.ContainsFunc(filters, func(f *model.Filter) bool { return f.Type == kind })
+}
+
+// readKeys reports whether one of the filters requires or accepts API keys.
+func readKeys(filters []*model.Filter) bool {
+	return hasType(filters, model.FilterAPIKey) || slices.ContainsFunc(filters, func(f *model.Filter) bool {
+		either, _ := f.Parse().Spec.(*model.AnyOfFilter)
+		return either != nil && either.APIKey != nil
+	})
 }
 
 // verifyTokens reports whether one of the filters accepts tokens.
@@ -113,7 +134,7 @@ func (w warner) identityOf(link model.Key) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	out := identity{claims: verifyTokens(filters), client: hasType(filters, model.FilterAPIKey)}
+	out := identity{claims: verifyTokens(filters), client: hasType(filters, model.FilterAPIKey), anyClient: readKeys(filters)}
 	s, found, err := find[*model.Service](w.reader, service)
 	if err != nil || !found || out.claims {
 		return out, err
@@ -139,13 +160,13 @@ func (w warner) addBereft(link model.Key) error {
 		return err
 	}
 	service := model.ServiceKey(link.Part(model.KindService))
-	routes, err := w.reader.List(store.Query{Kind: model.KindRoute, To: []model.Key{service}, Limit: mostPlaces})
+	routes, err := w.reader.List(store.Query{Kind: model.KindRoute, To: []model.Key{service}, Limit: maxAttachments})
 	if err != nil {
 		return err
 	}
-	queries := []store.Query{{Kind: model.KindServiceFilter, To: []model.Key{service}, Limit: mostPlaces}}
+	queries := []store.Query{{Kind: model.KindServiceFilter, To: []model.Key{service}, Limit: maxAttachments}}
 	for _, r := range routes {
-		queries = append(queries, store.Query{Kind: model.KindRouteFilter, To: []model.Key{r.Key()}, Limit: mostPlaces})
+		queries = append(queries, store.Query{Kind: model.KindRouteFilter, To: []model.Key{r.Key()}, Limit: maxAttachments})
 	}
 	for _, q := range queries {
 		links, err := w.reader.List(q)
@@ -158,7 +179,7 @@ func (w warner) addBereft(link model.Key) error {
 				return err
 			}
 			if found && (f.Type == model.FilterRBAC || f.Type == model.FilterRateLimit) {
-				w.places[l.Key()] = true
+				w.attachments[l.Key()] = true
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // ipWarnings returns the filters' own warnings, such as lists of addresses in a misleading
 // notation, and warns where clients can choose the compared address.
 func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
-	w := warner{checker: checker{reader: r}, places: map[model.Key]bool{}}
+	w := warner{checker: checker{reader: r}, attachments: map[model.Key]bool{}}
 	var list []string
 	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindProxy, model.KindProxyService) {
 		if err != nil {
@@ -29,7 +29,7 @@ func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 				err = w.addLinks([]model.Key{c.Key}, true)
 			}
 		case *model.RouteFilter, *model.ServiceFilter:
-			w.places[c.Key] = true
+			w.attachments[c.Key] = true
 		case *model.Proxy:
 			if was, _ := c.Before.(*model.Proxy); was != nil && trustsClients(o) && !trustsClients(was) {
 				err = w.addLinks(nil, true)
@@ -40,11 +40,11 @@ func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 				err = w.addLinks(nil, true)
 			}
 		}
-		if err != nil || len(w.places) > mostPlaces {
+		if err != nil || len(w.attachments) > maxAttachments {
 			return list, err
 		}
 	}
-	for _, link := range sortedKeys(w.places) {
+	for _, link := range sortedKeys(w.attachments) {
 		trusting, err := w.trustingProxies(link)
 		if err != nil {
 			return nil, err
@@ -70,7 +70,7 @@ func (w warner) trustingProxies(link model.Key) ([]*model.Proxy, error) {
 		return nil, err
 	}
 	links, err := store.List[*model.ProxyService](w.reader, store.Query{
-		Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(link.Part(model.KindService))}, Limit: mostPlaces,
+		Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(link.Part(model.KindService))}, Limit: maxAttachments,
 	})
 	var list []*model.Proxy
 	for _, l := range links {

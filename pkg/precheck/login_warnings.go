@@ -19,7 +19,7 @@ func (rules Rules) loginWarnings(r store.Reader, written store.Changes) ([]strin
 		if err == nil {
 			err = w.gather(c)
 		}
-		if err != nil || len(w.services) > mostPlaces || len(w.logins) > mostPlaces {
+		if err != nil || len(w.services) > maxAttachments || len(w.logins) > maxAttachments {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func (w *loginWarner) gather(c store.Written) error {
 
 // gatherLinks collects the services at the other end of links.
 func (w *loginWarner) gatherLinks(kind model.Kind, to ...model.Key) error {
-	links, err := w.reader.List(store.Query{Kind: kind, To: to, Limit: mostPlaces + 1})
+	links, err := w.reader.List(store.Query{Kind: kind, To: to, Limit: maxAttachments + 1})
 	for _, l := range links {
 		for _, end := range []model.Key{l.Key().Owner(), l.Key().Attached()} {
 			if end.Kind == model.KindService {
@@ -108,7 +108,7 @@ func (w *loginWarner) gatherLinks(kind model.Kind, to ...model.Key) error {
 
 // gatherProxies collects the services of the proxies to which a global config applies.
 func (w *loginWarner) gatherProxies(global model.Key) error {
-	links, err := w.reader.List(store.Query{Kind: model.KindProxyGlobalConfig, To: []model.Key{global}, Limit: mostPlaces + 1})
+	links, err := w.reader.List(store.Query{Kind: model.KindProxyGlobalConfig, To: []model.Key{global}, Limit: maxAttachments + 1})
 	if err != nil || len(links) == 0 {
 		if err == nil {
 			err = w.gatherLinks(model.KindProxyService)
@@ -129,7 +129,7 @@ func (w *loginWarner) gatherUsers(s *model.Secret, before model.Object) error {
 		return nil
 	}
 	for _, kind := range []model.Kind{model.KindFilter, model.KindGlobalConfig} {
-		users, err := w.reader.List(store.Query{Kind: kind, To: []model.Key{s.Key()}, Limit: mostPlaces})
+		users, err := w.reader.List(store.Query{Kind: kind, To: []model.Key{s.Key()}, Limit: maxAttachments})
 		if err != nil {
 			return err
 		}
@@ -336,7 +336,7 @@ func (w *loginWarner) advisePlaces(s *model.Service, in map[model.Key][]*model.P
 		return err
 	}
 	certified := slices.ContainsFunc(secrets, func(c *model.Secret) bool { return c.IsPair() && c.NotFor(s.FQDN) == "" })
-	routes, err := store.List[*model.Route](w.reader, store.Query{Kind: model.KindRoute, To: []model.Key{s.Key()}, Limit: mostPlaces})
+	routes, err := store.List[*model.Route](w.reader, store.Query{Kind: model.KindRoute, To: []model.Key{s.Key()}, Limit: maxAttachments})
 	if err != nil {
 		return err
 	}
@@ -366,7 +366,7 @@ func (w *loginWarner) advisePlaces(s *model.Service, in map[model.Key][]*model.P
 func (w *loginWarner) compressing(s *model.Service, routes []*model.Route) (list []model.Key, err error) {
 	queries := []store.Query{{Kind: model.KindServiceFilter, To: []model.Key{s.Key()}}}
 	if len(routes) > 0 {
-		of := store.Query{Kind: model.KindRouteFilter, Limit: mostPlaces}
+		of := store.Query{Kind: model.KindRouteFilter, Limit: maxAttachments}
 		for _, r := range routes {
 			of.To = append(of.To, r.Key())
 		}

@@ -22,7 +22,7 @@ func (c checker) checkPassword(w store.Written) error {
 	}
 	for _, u := range c.users[w.Key] {
 		if namesPassword(u, is.Name) {
-			return refusal(u.Key(), fmt.Errorf("its secret %s would have a value that is no password: it %s", is.Name, fault))
+			return refusal(u.Key(), fmt.Errorf("the value of its secret %s would not be a password: it %s", is.Name, fault))
 		}
 	}
 	return nil

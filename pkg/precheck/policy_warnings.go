@@ -14,7 +14,7 @@ import (
 // policyWarnings warns of written or attached filters that do not fit their place, and of filters that lost
 // what they need when another one was detached.
 func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
-	w := warner{checker: checker{reader: r}, places: map[model.Key]bool{}}
+	w := warner{checker: checker{reader: r}, attachments: map[model.Key]bool{}}
 	advisers := w.advisers()
 	var list []string
 	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter) {
@@ -31,15 +31,15 @@ func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
 				err = w.addLinks([]model.Key{c.Key}, true)
 			}
 		case c.After != nil:
-			w.places[c.Key] = true
+			w.attachments[c.Key] = true
 		default:
 			err = w.addBereft(c.Key)
 		}
-		if err != nil || len(w.places) > mostPlaces {
+		if err != nil || len(w.attachments) > maxAttachments {
 			return list, err
 		}
 	}
-	for _, link := range sortedKeys(w.places) {
+	for _, link := range sortedKeys(w.attachments) {
 		f, found, err := find[*model.Filter](r, link.Attached())
 		if err != nil {
 			return nil, err
@@ -232,7 +232,7 @@ func (w warner) has(link model.Key, r *model.Route, types ...string) (bool, erro
 
 // filtersOf returns the filters at the end of links.
 func (w warner) filtersOf(q store.Query) (list []*model.Filter, err error) {
-	q.Limit = mostPlaces
+	q.Limit = maxAttachments
 	links, err := w.reader.List(q)
 	for _, l := range links {
 		f, found, err := find[*model.Filter](w.reader, l.Key().Attached())
@@ -247,7 +247,7 @@ func (w warner) filtersOf(q store.Query) (list []*model.Filter, err error) {
 }
 
 func (w warner) upstreamsOf(r *model.Route) (list []*model.Upstream, err error) {
-	links, err := store.List[*model.RouteUpstream](w.reader, store.Query{Kind: model.KindRouteUpstream, To: []model.Key{r.Key()}, Limit: mostPlaces})
+	links, err := store.List[*model.RouteUpstream](w.reader, store.Query{Kind: model.KindRouteUpstream, To: []model.Key{r.Key()}, Limit: maxAttachments})
 	for _, l := range links {
 		u, found, err := find[*model.Upstream](w.reader, model.UpstreamKey(l.Upstream))
 		if err != nil {
@@ -263,7 +263,7 @@ func (w warner) upstreamsOf(r *model.Route) (list []*model.Upstream, err error) 
 // routesOf returns the routes to which a filter's link applies.
 func (w warner) routesOf(link model.Key) ([]*model.Route, error) {
 	if link.Kind == model.KindServiceFilter {
-		return store.List[*model.Route](w.reader, store.Query{Kind: model.KindRoute, To: []model.Key{link.Owner()}, Limit: mostPlaces})
+		return store.List[*model.Route](w.reader, store.Query{Kind: model.KindRoute, To: []model.Key{link.Owner()}, Limit: maxAttachments})
 	}
 	r, found, err := find[*model.Route](w.reader, link.Owner())
 	if err != nil || !found {

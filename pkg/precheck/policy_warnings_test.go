@@ -65,6 +65,8 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 	limit := of("limit", model.FilterRateLimit, `{"per":"client","limit":"5/day"}`)
 	client := of("client", model.FilterRateLimit, `{"per":"api_client","limit":"5/day"}`)
 	keys := of("keys", model.FilterAPIKey, `{"keys":"partners"}`)
+	accepts := of("accepts", model.FilterAnyOf, `{"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]},"apikey":{"keys":"partners"}}`)
+	callers := of("callers", model.FilterRBAC, `{"allow":[{"methods":["GET"]},{"clients":["partners"]}]}`)
 	partners := &model.KeySet{Name: "partners"}
 	texts := of("texts", model.FilterCompress, `{}`)
 	stay, exact := of("stay", model.FilterAffinity, `{}`), of("exact", model.FilterAffinity, `{"mode":"exact"}`)
@@ -78,7 +80,9 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 		verifies = " verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): "
 		noClaim  = "compares claims, but nothing on /service/shop/route/root" + verifies +
 			"no request has any there, so no rule with claims applies, neither in allow nor in deny"
-		noUser       = "counts by a claim, but nothing on /service/shop/route/root" + verifies + "it counts no request there"
+		noUser   = "counts by a claim, but nothing on /service/shop/route/root" + verifies + "it counts no request there"
+		noCaller = "compares clients, but nothing on /service/shop/route/root reads API keys (a http_filter_apikey, or a http_filter_anyof with apikey): " +
+			"no request has a client there, so no rule with clients applies, neither in allow nor in deny"
 		noClient     = "counts by the client of an API key, but no http_filter_apikey applies to /service/shop/route/root: it counts no request there"
 		notForwarded = "limits nothing here: only requests that go to an upstream are counted, and these are answered by the gateway"
 		breach       = ": their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"
@@ -111,6 +115,11 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 		Entry("a limit by a claim that nothing verifies", with(each), insert(on("each")), "/service/shop/filter/each "+noUser),
 		Entry("a limit by claim whose token is removed", with(each, tokens, on("each"), onRoot("tokens")), remove(onRoot("tokens").Key()), "/service/shop/filter/each "+noUser),
 		Entry("but not for a limit by claim with a token", with(each, tokens, onRoot("tokens")), insert(onRoot("each"))),
+		Entry("clients where nothing reads keys", with(callers, tokens, on("tokens")), insert(on("callers")), "/service/shop/filter/callers "+noCaller),
+		Entry("clients whose keys are removed", with(callers, partners, keys, on("callers"), on("keys")), remove(on("keys").Key()), "/service/shop/filter/callers "+noCaller),
+		Entry("clients with credentials of which none is a key", with(callers, either, onRoot("either")), insert(on("callers")), "/service/shop/filter/callers "+noCaller),
+		Entry("but not for clients where a key is required", with(callers, partners, keys, onRoot("keys")), insert(on("callers"))),
+		Entry("but not for clients where a key is accepted", with(callers, partners, accepts, on("accepts")), insert(onRoot("callers"))),
 		Entry("a limit by client without keys", with(client, tokens, on("tokens")), insert(onRoot("client")), "/service/shop/route/root/filter/client "+noClient),
 		Entry("a limit by client whose keys are removed", with(client, partners, keys, on("client"), on("keys")), remove(on("keys").Key()), "/service/shop/filter/client "+noClient),
 		Entry("but not for a limit by client with keys", with(client, partners, keys, on("keys")), insert(onRoot("client"))),

@@ -15,10 +15,10 @@ type Rules struct {
 	Upstreams egress.Lists
 	// Lua allows filters that run scripts.
 	Lua bool
-	// Machine is where the program runs, and Places where it listens. Proxies add their
+	// Machine is where the program runs, and OwnAddresses where it listens. Proxies add their
 	// listeners. Without places, they are not checked.
-	Machine egress.Machine
-	Places  []egress.Place
+	Machine      egress.Machine
+	OwnAddresses []egress.OwnAddress
 	// Open reports whether every client of the API may change the configuration.
 	Open func() (bool, error)
 	// Now is the clock of certificates; nil means time.Now.
@@ -52,7 +52,7 @@ func (rules Rules) Check(r store.Reader, written store.Changes) error {
 	if err != nil {
 		return err
 	}
-	c := checker{reader: r, rules: rules, own: &ownPlaces{}, done: map[model.Key]bool{}, counted: map[model.Key]bool{}, links: links, refusals: build.NewRouteRefusals()}
+	c := checker{reader: r, rules: rules, own: &ownAddresses{}, done: map[model.Key]bool{}, counted: map[model.Key]bool{}, links: links, refusals: build.NewRouteRefusals()}
 	var page []store.Written
 	check := func() error {
 		if !all {
@@ -79,7 +79,7 @@ func (rules Rules) Check(r store.Reader, written store.Changes) error {
 type checker struct {
 	reader store.Reader
 	rules  Rules
-	own    *ownPlaces
+	own    *ownAddresses
 	// done are the routes and services that have been checked.
 	done map[model.Key]bool
 	// counted are the services whose routes have been counted.

@@ -11,9 +11,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// mostPlaces bounds the work of Warnings. If a transaction touches more places of filters, only the status shows their
+// maxAttachments bounds the work of Warnings. If a transaction touches more places of filters, only the status shows their
 // conditions.
-const mostPlaces = 200
+const maxAttachments = 200
 
 // Warnings returns what a transaction has written that works, but probably not as intended: upstreams that name the
 // gateway itself, certificates that are not valid or not for the services that have them, logins that do not end or
@@ -57,7 +57,7 @@ func once(list []string) []string {
 // limitWarnings warns of rate-limit filters that limit nothing because of a transaction: those that it wrote or
 // attached, and those whose global configs it changed.
 func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
-	w := warner{checker: checker{reader: r}, places: map[model.Key]bool{}}
+	w := warner{checker: checker{reader: r}, attachments: map[model.Key]bool{}}
 	globals := false
 	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindGlobalConfig, model.KindProxyGlobalConfig) {
 		if err != nil {
@@ -70,12 +70,12 @@ func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
 			}
 		case model.KindRouteFilter, model.KindServiceFilter:
 			if c.After != nil {
-				w.places[c.Key] = true
+				w.attachments[c.Key] = true
 			}
 		case model.KindGlobalConfig, model.KindProxyGlobalConfig:
 			globals = true
 		}
-		if err != nil || len(w.places) > mostPlaces {
+		if err != nil || len(w.attachments) > maxAttachments {
 			return nil, err
 		}
 	}
@@ -84,7 +84,7 @@ func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
 			return nil, err
 		}
 	}
-	if len(w.places) == 0 || len(w.places) > mostPlaces {
+	if len(w.attachments) == 0 || len(w.attachments) > maxAttachments {
 		return nil, nil
 	}
 	return w.warnings(written)
@@ -92,20 +92,20 @@ func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
 
 type warner struct {
 	checker
-	// places are the links of filters to check. The value is true if the transaction wrote the filter or the link.
+	// attachments are the links of filters to check. The value is true if the transaction wrote the filter or the link.
 	// Warnings then include problems that existed before.
-	places map[model.Key]bool
+	attachments map[model.Key]bool
 }
 
 // addLinks adds the links to filters; to all filters if filters is empty.
 func (w warner) addLinks(filters []model.Key, wrote bool) error {
 	for _, kind := range []model.Kind{model.KindRouteFilter, model.KindServiceFilter} {
-		links, err := w.reader.List(store.Query{Kind: kind, To: filters, Limit: mostPlaces + 1})
+		links, err := w.reader.List(store.Query{Kind: kind, To: filters, Limit: maxAttachments + 1})
 		if err != nil {
 			return err
 		}
 		for _, l := range links {
-			w.places[l.Key()] = w.places[l.Key()] || wrote
+			w.attachments[l.Key()] = w.attachments[l.Key()] || wrote
 		}
 	}
 	return nil
@@ -120,14 +120,14 @@ func (w warner) warnings(written store.Changes) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	places, proxies := map[model.Key]*place{}, map[string]bool{}
-	for k := range w.places {
-		p, err := w.place(k)
+	attachments, proxies := map[model.Key]*attachment{}, map[string]bool{}
+	for k := range w.attachments {
+		p, err := w.attachment(k)
 		if err != nil {
 			return nil, err
 		}
 		if p != nil {
-			places[k] = p
+			attachments[k] = p
 			for _, name := range p.proxies {
 				proxies[name] = true
 			}
@@ -136,14 +136,14 @@ func (w warner) warnings(written store.Changes) ([]string, error) {
 	were, are := before.trees(proxies), after.trees(proxies)
 	advisor := limits.NewAdvisor()
 	var list []string
-	for _, k := range slices.SortedFunc(maps.Keys(places), func(a, b model.Key) int { return strings.Compare(a.Path(), b.Path()) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(attachments), func(a, b model.Key) int { return strings.Compare(a.Path(), b.Path()) }) {
 		had := map[string]bool{}
-		if !w.places[k] {
-			for _, c := range places[k].advise(advisor, k, were) {
+		if !w.attachments[k] {
+			for _, c := range attachments[k].advise(advisor, k, were) {
 				had[c.Message] = true
 			}
 		}
-		for _, c := range places[k].advise(advisor, k, are) {
+		for _, c := range attachments[k].advise(advisor, k, are) {
 			if !had[c.Message] {
 				list = append(list, k.Path()+" "+c.Message)
 			}
@@ -152,24 +152,24 @@ func (w warner) warnings(written store.Changes) ([]string, error) {
 	return list, nil
 }
 
-// place is where a filter is attached.
-type place struct {
+// attachment is where a filter is attached.
+type attachment struct {
 	filter   *model.ParsedFilter
 	forwards bool
 	proxies  []string
 }
 
 // advise returns why the filter limits nothing, with proxies as in trees.
-func (p *place) advise(advisor limits.Advisor, link model.Key, trees map[string]*model.ProxyTree) []model.Condition {
+func (p *attachment) advise(advisor limits.Advisor, link model.Key, trees map[string]*model.ProxyTree) []model.Condition {
 	proxies := make([]*model.ProxyTree, len(p.proxies))
 	for i, name := range p.proxies {
 		proxies[i] = trees[name]
 	}
-	return advisor.Advise(link, p.filter, p.forwards, limits.PlacesOf(p.filter, proxies))
+	return advisor.Advise(link, p.filter, p.forwards, limits.ScopesOf(p.filter, proxies))
 }
 
-// place returns the place of a link; nil means that it needs no warning.
-func (w warner) place(link model.Key) (*place, error) {
+// attachment returns the attachment of a link; nil means that it needs no warning.
+func (w warner) attachment(link model.Key) (*attachment, error) {
 	filter, err := store.Get[*model.Filter](w.reader, link.Attached())
 	switch {
 	case model.IsKind(err, model.NotFound):
@@ -179,7 +179,7 @@ func (w warner) place(link model.Key) (*place, error) {
 	case filter.Type != model.FilterRateLimit:
 		return nil, nil
 	}
-	p := &place{filter: filter.Parse()}
+	p := &attachment{filter: filter.Parse()}
 	service := link.Part(model.KindService)
 	proxies, err := store.List[*model.ProxyService](w.reader, store.Query{Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(service)}})
 	if err != nil || len(proxies) == 0 {
@@ -190,7 +190,7 @@ func (w warner) place(link model.Key) (*place, error) {
 	}
 	routes := []model.Key{link.Owner()}
 	if link.Kind == model.KindServiceFilter {
-		all, err := w.reader.List(store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey(service)}, Limit: mostPlaces})
+		all, err := w.reader.List(store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey(service)}, Limit: maxAttachments})
 		if err != nil || len(all) == 0 {
 			return nil, err
 		}

@@ -83,6 +83,7 @@ var _ = Describe("A watch of providers in trouble", func() {
 		w.put(w.login("new", "issuer", w.Issuer()+"/")) // its answer would be noted
 		Eventually(func() bool { w.read(); return len(w.Reports()) > 0 && w.Reports()[0].Age >= 0 }).Should(BeTrue())
 		w.stop()
+		Expect(notes.saved.Load()).To(BeZero())
 		notes.fails.Store(false)
 		w.ask = func(context.Context, model.ProviderSource, *oidc.Via) (oidc.Answer, error) {
 			return oidc.Answer{}, errors.New("away")

@@ -55,9 +55,12 @@ func (n *notes) retry(now time.Time, after time.Duration) (time.Duration, bool) 
 	return n.failed.Add(after).Sub(now), !n.read && !n.reading && !n.failed.IsZero()
 }
 
+// isLate reports whether the note must be written. One that was not read is not: what it has would be lost.
+func (n *notes) isLate() bool { return n.read && n.dirty && !n.writing }
+
 // wait returns the time until the note must be written; false if it need not be.
 func (n *notes) wait(now time.Time, least time.Duration) (time.Duration, bool) {
-	return n.written.Add(least).Sub(now), n.read && n.dirty && !n.writing
+	return n.written.Add(least).Sub(now), n.isLate()
 }
 
 // readNote reads the note, once. If that fails, Run tries again.
@@ -85,7 +88,7 @@ func (w *Watch) tryNote(ctx context.Context) {
 	defer w.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil && w.notes.failed.IsZero() {
-			w.opts.Log.Warn("what identity providers said last cannot be read; they are asked, and it is tried again", "err", err)
+			w.opts.Log.Warn("the last answers of identity providers cannot be read; querying the providers, trying again", "err", err)
 		}
 		w.notes.failed = time.Now()
 		return
@@ -95,7 +98,7 @@ func (w *Watch) tryNote(ctx context.Context) {
 		err = json.Unmarshal([]byte(text), &list)
 	}
 	if err != nil {
-		w.opts.Log.Warn("what identity providers said last is damaged; they are asked", "err", err)
+		w.opts.Log.Warn("the last answers of identity providers are damaged; querying the providers", "err", err)
 	}
 	w.notes.read, w.notes.kept = true, map[model.ProviderSource]noted{}
 	for _, n := range list {
@@ -121,7 +124,7 @@ func (w *Watch) writeNote(ctx context.Context) {
 	w.notes.writing = false
 	if err != nil {
 		w.notes.dirty = true
-		w.opts.Log.Warn("what identity providers say is not noted for the next start; it is tried again", "err", err)
+		w.opts.Log.Warn("the answers of identity providers are not stored for the next start, trying again", "err", err)
 	}
 	signal(w.wake)
 }
@@ -130,7 +133,7 @@ func (w *Watch) writeNote(ctx context.Context) {
 func (w *Watch) startNote() (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.notes.read || !w.notes.dirty || w.notes.writing {
+	if !w.notes.isLate() {
 		return "", false
 	}
 	list, size := []noted{}, 0

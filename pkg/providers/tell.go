@@ -40,12 +40,12 @@ func (w *Watch) tell() {
 
 // sentence describes what is wrong with a provider, since when, and what still works.
 func (p *provider) sentence(ofTokens bool) string {
-	meanwhile, goesOn := "nobody can log in before it answers", "logins go on with"
+	meanwhile, goesOn := "nobody can log in before it answers", "logins continue with"
 	if ofTokens {
 		meanwhile, goesOn = "no token is accepted before it answers", "tokens are verified with"
 	}
 	if !p.answered.IsZero() {
-		meanwhile = goesOn + " what it said at " + clock(p.answered)
+		meanwhile = goesOn + " its answer of " + clock(p.answered)
 	}
 	return fmt.Sprintf("fails since %s: %s; %s", clock(p.failed), p.known.Fault, meanwhile)
 }
@@ -62,7 +62,7 @@ func (w *Watch) announce(p *provider, now model.Provider) {
 	e := status.Event{Message: "the identity provider " + where + " " + news(was, now)}
 	if now.Fault != "" {
 		e.Code, e.Message = model.ProviderFailing, now.Fault
-		w.opts.Log.Warn("identity provider cannot be asked; what it said before stays in force", "provider", where, "err", now.Fault)
+		w.opts.Log.Warn("identity provider cannot be reached; its last answer stays in force", "provider", where, "err", now.Fault)
 	} else {
 		w.opts.Log.Info("identity provider has answered", "provider", where, "news", news(was, now))
 	}

@@ -89,11 +89,11 @@ var _ = Describe("A watch of providers", func() {
 		from := w.status.Feed().Now()
 		w.HandleDocument(unavailable)
 		failing := known(w)
-		failing.Fault = "the discovery document " + w.Issuer() + "/.well-known/openid-configuration is answered with 503: look at the provider"
+		failing.Fault = "the discovery document " + w.Issuer() + "/.well-known/openid-configuration is answered with 503: check the provider"
 		Expect(w.learn(login)).To(Equal(failing))
 		const at = `[0-9-]{10} [0-9:]{8} UTC`
 		Eventually(w.conditions).Should(ConsistOf(
-			MatchRegexp(`^/filter/login ProviderFailing: the identity provider fails since `+at+`: the discovery document \S+ is answered with 503: look at the provider; logins go on with what it said at `+at+`$`),
+			MatchRegexp(`^/filter/login ProviderFailing: the identity provider fails since `+at+`: the discovery document \S+ is answered with 503: check the provider; logins continue with its answer of `+at+`$`),
 			MatchRegexp(`^/service/shop ProviderFailing: the identity provider of filter "login" fails since `+at+`: `),
 		))
 		Eventually(func() []providers.Report { return w.Reports() }).Should(ConsistOf(And(
@@ -134,7 +134,7 @@ var _ = Describe("A watch of providers", func() {
 		w.SetKeys(testkit.KeyP256)
 		Expect(w.learn(api)).To(HaveField("JWKS", setP256))
 		w.Handle("/keys", unavailable)
-		Eventually(w.conditions).Should(ContainElement(ContainSubstring("; tokens are verified with what it said at ")))
+		Eventually(w.conditions).Should(ContainElement(ContainSubstring("; tokens are verified with its answer of ")))
 		Expect(w.read().Learned).To(HaveKeyWithValue(api, HaveField("JWKS", setP256)))
 	})
 
@@ -194,7 +194,7 @@ var _ = Describe("A watch of providers", func() {
 		idp := model.NewUpstream()
 		idp.Name, idp.IP, idp.Port, idp.Protocol, idp.ValidationCACertificate = "idp", "127.0.0.1", w.Port(), "tls", "ca"
 		w.put(append([]model.Object{&model.Secret{Name: "ca", Type: model.SecretTLS, Cert: other.PEM}, idp}, objects...)...)
-		Expect(w.learn(login).Fault).To(ContainSubstring(`is signed by none of the authorities of secret "ca"`))
+		Expect(w.learn(login).Fault).To(ContainSubstring(`is not signed by any of the authorities of secret "ca"`))
 		w.put(&model.Secret{Name: "ca", Type: model.SecretTLS, Cert: w.Authority.PEM})
 		Expect(w.learn(login)).To(And(HaveField("Fault", ""), HaveField("JWKS", setP256)))
 		moved := *idp
@@ -212,7 +212,7 @@ var _ = Describe("A watch of providers", func() {
 		w.start(slow())
 		Expect(w.read().Learned).To(HaveKeyWithValue(login, known(w)))
 		Expect(w.learn(login)).To(HaveField("Fault", Not(BeEmpty())))
-		Expect(w.conditions()).To(ContainElement(ContainSubstring("; logins go on with what it said at ")))
+		Expect(w.conditions()).To(ContainElement(ContainSubstring("; logins continue with its answer of ")))
 		w.start(slow())
 		Expect(w.read().Learned).To(HaveKeyWithValue(login, known(w)), "a failure does not take the note")
 	})

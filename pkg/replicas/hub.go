@@ -206,7 +206,7 @@ func (h *Hub) Run(ctx context.Context) error {
 const (
 	telling = "telling the other replicas"
 	beating = "giving a sign of life"
-	reading = "reading what the other replicas tell"
+	reading = "reading the reports of the other replicas"
 	burying = "forgetting replicas that are gone"
 	leaving = "leaving"
 )
@@ -220,7 +220,7 @@ func (h *Hub) try(ctx context.Context, doing string, do func(context.Context) er
 	case ctx.Err() != nil:
 		return err == nil
 	case err != nil && len(h.stuck) == 0:
-		h.opts.Log.Warn("what the replicas know of each other gets old, trying again", "doing", doing, "err", err)
+		h.opts.Log.Warn("what the replicas know of each other is outdated, trying again", "doing", doing, "err", err)
 	case err == nil && h.stuck[doing] && len(h.stuck) == 1:
 		h.opts.Log.Info("the replicas hear of each other again")
 	}
@@ -321,7 +321,7 @@ func (h *Hub) take(notices []Notice, asked int64, began time.Time) {
 				wake(h.mail)
 			}
 			if h.joined {
-				h.opts.Registry.RecordReplica(n.Replica, "it is there")
+				h.opts.Registry.RecordReplica(n.Replica, "it has appeared")
 			}
 		}
 		o.heard = now.Add(-n.Age)

@@ -28,7 +28,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		b.registry.RecordNack(1, "type.googleapis.com/envoy.config.cluster.v3.Cluster", status.Answer{Revision: 1, At: time.Now(), Text: "no"})
 		b.registry.Disconnect(1)
 		Eventually(a.envoys).Should(BeEmpty())
-		Expect(a.told()).To(Equal([]string{"b replica it is there", "b connect 10.0.0.2:1", "b nack 10.0.0.2:1no", "b disconnect 10.0.0.2:1"}))
+		Expect(a.told()).To(Equal([]string{"b replica it has appeared", "b connect 10.0.0.2:1", "b nack 10.0.0.2:1no", "b disconnect 10.0.0.2:1"}))
 		Expect(b.told()).To(Equal([]string{"a connect 10.0.0.1:1"}))
 		Expect(b.registry.Feed().Counts().Events["connect"]).To(Equal(int64(1)), "metrics are of one replica")
 		Expect(a.registry.Feed().Counts().Events["connect"]).To(Equal(int64(1)))
@@ -132,7 +132,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		Consistently(a.envoys, "1s").Should(Equal([]string{"b: 10.0.0.2:1 current"}))
 		Eventually(func() int64 { return query(url, "SELECT count(*) FROM replica_report") }).Should(Equal(int64(2)))
 		Eventually(a.envoys).Should(Equal([]string{"b: 10.0.0.2:1 current"}))
-		Expect(a.told()).To(Equal([]string{"b replica it is there", "b connect 10.0.0.2:1"}))
+		Expect(a.told()).To(Equal([]string{"b replica it has appeared", "b connect 10.0.0.2:1"}))
 	})
 
 	It("wait for each other's Envoys, and say which lag", func() {
@@ -208,7 +208,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		defer cancel()
 		lags := a.Wait(ctx, 7, keys, nil)
 		Expect(lags).To(HaveLen(1))
-		Expect(lags[0]).To(And(HaveField("Replica", "b"), HaveField("Reason", "slow"), HaveField("Message", "replica b has not said yet what its Envoys have")))
+		Expect(lags[0]).To(And(HaveField("Replica", "b"), HaveField("Reason", "slow"), HaveField("Message", "replica b has not reported yet what its Envoys have")))
 
 		sqlOn(url, makeOld, "b", 20)
 		lags = a.Wait(context.Background(), 7, keys, nil)

@@ -58,7 +58,7 @@ var _ = Describe("Envoys that say who they are", func() {
 		b.connectInstance(2, "two", "10.0.0.3:1")
 		killed(2)
 		a.connectInstance(1, "two", "10.0.0.3:7")
-		Expect(wait(4 * time.Second)).To(silent("^replica b has not said yet what its Envoys have$"))
+		Expect(wait(4 * time.Second)).To(silent("^replica b has not reported yet what its Envoys have$"))
 	})
 
 	It("are never taken for one that does not say it, nor for another one from their address", func() {
@@ -68,14 +68,14 @@ var _ = Describe("Envoys that say who they are", func() {
 		a.connectInstance(1, "three", "10.0.0.2:7")
 		a.connectInstance(2, "two", "10.0.0.3:7")
 		a.connect(3, "10.0.0.2:8")
-		Expect(wait(4 * time.Second)).To(silent("^replica b has not said yet"))
+		Expect(wait(4 * time.Second)).To(silent("^replica b has not reported yet"))
 	})
 
 	It("were not there before: another one with the same name is no sign that a replica is dead", func() {
 		a.connectInstance(1, "one", "10.0.0.2:7")
 		b.connectInstance(1, "one", "10.0.0.2:1")
 		killed(1)
-		Expect(wait(4 * time.Second)).To(silent("^replica b has not said yet"))
+		Expect(wait(4 * time.Second)).To(silent("^replica b has not reported yet"))
 	})
 
 	It("prove nothing about a replica that still gives signs of life", func() {

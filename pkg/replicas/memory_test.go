@@ -24,6 +24,8 @@ type memory struct {
 	rows  map[string]replicas.Post
 	heard map[string]time.Time
 	ended map[string]bool
+	// broken is why nothing can be posted; nil means that everything can.
+	broken error
 }
 
 func newMemory() *memory {
@@ -37,6 +39,9 @@ type view struct {
 }
 
 func (v view) Publish(_ context.Context, p replicas.Post) error {
+	if v.broken != nil {
+		return v.broken
+	}
 	old := v.rows[p.Replica]
 	if p.Report == nil {
 		p.Report = old.Report
@@ -283,7 +288,7 @@ var _ = Describe("Events of Envoys", func() {
 		a, b = m.hub("a"), m.hub("b")
 		m.after(0, a, b)
 		m.after(time.Second, b, a)
-		Expect(a.told()).To(Equal([]string{"b replica it is there"}))
+		Expect(a.told()).To(Equal([]string{"b replica it has appeared"}))
 	})
 
 	It("are told once: comings, goings and refusals, and no answers", func() {
@@ -311,7 +316,7 @@ var _ = Describe("Events of Envoys", func() {
 			b.come(100+id, "", fmt.Sprintf("10.0.0.2:%d", id))
 		}
 		m.after(time.Second, b, a)
-		Expect(a.told()).To(And(HaveLen(65), ContainElement("b replica 2 more events of its Envoys are not told here; GET /status has how they are"),
+		Expect(a.told()).To(And(HaveLen(65), ContainElement("b replica 2 more events of its Envoys are not listed here; GET /status shows their state"),
 			ContainElement("b connect 10.0.0.2:2"), Not(ContainElement("b connect 10.0.0.2:1"))))
 	})
 })

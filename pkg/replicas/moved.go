@@ -27,23 +27,25 @@ func (r *Report) noteFirst(before *Report, now time.Time) {
 	}
 }
 
-// place is what an Envoy keeps when it connects elsewhere: its instance if it has one,
+// envoyIdentity is what an Envoy keeps when it connects elsewhere: its instance if it has one,
 // otherwise its host.
-type place struct{ proxy, instance, host string }
+type envoyIdentity struct{ proxy, instance, host string }
 
-// instanceOf returns the place of an Envoy that says who it is.
-func instanceOf(proxy, instance string) place { return place{proxy: proxy, instance: instance} }
+// instanceOf returns the identity of an Envoy that says who it is.
+func instanceOf(proxy, instance string) envoyIdentity {
+	return envoyIdentity{proxy: proxy, instance: instance}
+}
 
-func hostOf(proxy, address string) place {
+func hostOf(proxy, address string) envoyIdentity {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		host = address
 	}
-	return place{proxy: proxy, host: host}
+	return envoyIdentity{proxy: proxy, host: host}
 }
 
-// arrivals are the Envoys that came to a replica, by their places.
-type arrivals map[place][]*arrival
+// arrivals are the Envoys that came to a replica, by their identities.
+type arrivals map[envoyIdentity][]*arrival
 
 // arrival is an Envoy that came to a replica; -1 is this one.
 type arrival struct {
@@ -77,7 +79,7 @@ func (a arrivals) add(one *arrival, proxy, instance, address string) {
 }
 
 // take finds an arrival at another replica after a moment, and uses it up. It returns nil if there is none.
-func (a arrivals) take(at place, replica int, after time.Time) *arrival {
+func (a arrivals) take(at envoyIdentity, replica int, after time.Time) *arrival {
 	for _, one := range a[at] {
 		if !one.used && one.replica != replica && one.at.After(after) {
 			one.used = true
@@ -102,9 +104,9 @@ func withoutMoved(own []status.Envoy, others []Other, from func(Other) bool) []O
 	came := arrivalsOf(own, others)
 	list := append([]Other(nil), others...)
 	// First those that are known for sure.
-	for _, where := range []func(Envoy) (place, bool){
-		func(e Envoy) (place, bool) { return instanceOf(e.Proxy, e.Instance), e.Instance != "" },
-		func(e Envoy) (place, bool) { return hostOf(e.Proxy, e.Address), true },
+	for _, where := range []func(Envoy) (envoyIdentity, bool){
+		func(e Envoy) (envoyIdentity, bool) { return instanceOf(e.Proxy, e.Instance), e.Instance != "" },
+		func(e Envoy) (envoyIdentity, bool) { return hostOf(e.Proxy, e.Address), true },
 	} {
 		for i, o := range list {
 			if !from(o) {

@@ -62,7 +62,7 @@ var _ = Describe("A board that can be read but not written", func() {
 			Eventually(done).Should(Receive(BeNil()))
 		})
 		logged := func(text string) int { return strings.Count(log.String(), text) }
-		const warning, again = "what the replicas know of each other gets old", "the replicas hear of each other again"
+		const warning, again = "what the replicas know of each other is outdated", "the replicas hear of each other again"
 
 		Eventually(board.read.Load).Should(BeNumerically(">", 5))
 		board.readOnly.Store(true)

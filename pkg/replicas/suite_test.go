@@ -22,7 +22,7 @@ import (
 
 func TestReplicas(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "replicas")
 }
 

@@ -177,7 +177,7 @@ func (h *Hub) answersTo(id string, proxies []string) (lags [][]status.Lag, open 
 			lags = append(lags, of(name, []status.Lag{{Reason: status.Unheard, Message: was.UnheardMessage()}}))
 		default:
 			open = true
-			lags = append(lags, of(name, []status.Lag{{Reason: status.Slow, Message: fmt.Sprintf("replica %s has not said yet what its Envoys have", name)}}))
+			lags = append(lags, of(name, []status.Lag{{Reason: status.Slow, Message: fmt.Sprintf("replica %s has not reported yet what its Envoys have", name)}}))
 		}
 	}
 	return lags, open, moved

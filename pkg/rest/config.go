@@ -151,7 +151,7 @@ func receiveDocument(c *gin.Context) (body *spool, contentType string, err error
 			"content type "+contentType+" is not supported; send application/yaml or application/json")
 	}
 	body = &spool{}
-	kept := keeper{to: body}
+	kept := clientWriter{to: body}
 	if _, err := io.Copy(&kept, http.MaxBytesReader(c.Writer, c.Request.Body, maxDocument)); err != nil {
 		_ = body.close()
 		if kept.err != nil {
@@ -162,13 +162,13 @@ func receiveDocument(c *gin.Context) (body *spool, contentType string, err error
 	return body, contentType, nil
 }
 
-// keeper remembers that it was the writing that failed, and not the client.
-type keeper struct {
+// clientWriter remembers that it was the writing that failed, and not the client.
+type clientWriter struct {
 	to  io.Writer
 	err error
 }
 
-func (k *keeper) Write(b []byte) (n int, err error) {
+func (k *clientWriter) Write(b []byte) (n int, err error) {
 	n, k.err = k.to.Write(b)
 	return n, k.err
 }

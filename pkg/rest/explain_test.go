@@ -84,7 +84,7 @@ var _ = Describe("Explain", func() {
 		a := startAPI(open, func(o *rest.Options) {
 			o.Live.Explain = func(context.Context, string, explain.Request) ([]inspect.Explained, error) {
 				return []inspect.Explained{{Answer: explain.Answer{
-					Code: explain.AccessRefused, Status: 403, Service: "shop", Route: "root", FilterType: filterType, Message: message,
+					Code: "access_refused", Status: 403, Service: "shop", Route: "root", FilterType: filterType, Message: message,
 					Steps: []explain.Step{{Code: "refused", Message: message}}, Hosts: []explain.Host{}, Routes: []explain.Route{}, Filters: []explain.Filter{},
 				}}}, nil
 			}
@@ -130,7 +130,7 @@ var _ = Describe("Explain", func() {
 		func(query string, errs ...string) {
 			explaining().get(at(query)).expectProblem(400, invalid("/proxy/gw/explain", errs...))
 		},
-		Entry("no url", "", "url", "is missing: give the URL that a client would ask for, such as http://shop.example.com/cart"),
+		Entry("no url", "", "url", "is missing: give the URL that a client would request, such as http://shop.example.com/cart"),
 		Entry("no scheme", "url=shop.test", "url", `\"shop.test\" does not begin with http:// or https://`),
 		Entry("no host", "url=http:///cart", "url", `\"http:///cart\" has no host`),
 		Entry("a space", "url=http://shop.test/a%20b", "url", `\"http://shop.test/a b\" contains a character that clients percent-encode, such as a space as %20`),

@@ -237,7 +237,7 @@ var _ = Describe("A service with a login", func() {
 	})
 
 	It("is copied with it, or reports that the copy has none", func() {
-		const open = `/service/till does not ask for the login of /service/shop: POST /service/till/filter/login attaches it`
+		const open = `/service/till does not require the login of /service/shop: POST /service/till/filter/login attaches it`
 		Expect(a.post("/service/deepcopy/shop/both", "").warnings()).NotTo(ContainElement(ContainSubstring("does not ask")))
 		Expect(a.get("/service/both/filter").body).To(ContainSubstring(`"filter_name":"login"`))
 		Expect(a.get("/service/both").body).To(ContainSubstring(`"public":true`))
@@ -348,7 +348,7 @@ var _ = Describe("A login that does not work as it seems to", func() {
 	},
 		Entry("but not if it is safe", "shop.example.com", "shop.example.com"),
 		Entry("no keys", `"issuer":"https://login.example.com"`, `"authorization_endpoint":"https://l.example/a","token_endpoint":"https://l.example/t"`,
-			"has neither issuer nor jwks_uri: the id_token is not verified, so that whoever has the cookie secret, or is between here and the provider, is any user"),
+			"has neither issuer nor jwks_uri: the id_token is not verified, so that whoever has the cookie secret, or is between here and the provider, can act as any user"),
 		Entry("but not for keys without an issuer", `"issuer":"https://login.example.com"`, `"authorization_endpoint":"https://l.example/a","token_endpoint":"https://l.example/t","jwks_uri":"https://l.example/k"`),
 		Entry("a way back over plain HTTP", "https://shop.example.com/", "http://shop.example.com/",
 			"sends users back over plain HTTP: browsers keep the cookies of a login only over HTTPS, so no login completes"),

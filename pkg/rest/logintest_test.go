@@ -47,7 +47,7 @@ var _ = Describe("The test of a login", func() {
 		Expect(a.post("/service/no/login/test", "").status).To(Equal(404))
 		refused("", 409, `service \"shop\" is on no proxy`)
 		a.given("/proxy/gw/service/shop", "")
-		refused("", 409, `service \"shop\" asks for no login; attach a filter of type http_filter_oidc to it`)
+		refused("", 409, `service \"shop\" requires no login; attach a filter of type http_filter_oidc to it`)
 		a.given("/service/shop/filter/staff", "")
 		refused("?url=https://other.test/", 400, "its host other.test is not that of service")
 		refused("?proxy=no", 404, "does not exist")

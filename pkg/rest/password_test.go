@@ -131,7 +131,7 @@ var _ = Describe("Passwords", func() {
 			for _, value := range []string{"", "short", "correct-horse-battery\n"} {
 				got := a.patch("/secret/"+name, "Secret_value="+value)
 				Expect(got.status).To(Equal(http.StatusUnprocessableEntity), value)
-				Expect(got.body).To(ContainSubstring("/filter/"+name+" cannot become a working configuration: its secret "+name+" would have a value that is no password: it "), value)
+				Expect(got.body).To(ContainSubstring("/filter/"+name+" cannot become a working configuration: the value of its secret "+name+" would not be a password: it "), value)
 			}
 			Expect(a.patch("/secret/"+name, "Secret_value=another-long-word").status).To(Equal(200))
 		}

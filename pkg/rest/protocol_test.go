@@ -117,7 +117,7 @@ var _ = Describe("Paths and methods", func() {
 		a := startAPI()
 		got := a.do(method, path, "", nil)
 		got.expectProblem(405, `{"type":"urn:gatehouse:problem:method_not_allowed","title":"The method is not allowed here","status":405,`+
-			`"detail":"`+method+` is not possible here; allowed: `+allow+`","instance":"`+path+`","code":"method_not_allowed"}`)
+			`"detail":"`+method+` is not allowed here; allowed: `+allow+`","instance":"`+path+`","code":"method_not_allowed"}`)
 		Expect(got.header.Values("Allow")).To(Equal([]string{allow}))
 	},
 		Entry(nil, "DELETE", "/upstream", "GET, HEAD, POST"),

@@ -292,7 +292,7 @@ func (s *server) noRoute(c *gin.Context) {
 
 func (s *server) noMethod(c *gin.Context) {
 	s.writeProblem(c, newProblem(http.StatusMethodNotAllowed, "method_not_allowed",
-		c.Request.Method+" is not possible here; allowed: "+c.Writer.Header().Get("Allow")))
+		c.Request.Method+" is not allowed here; allowed: "+c.Writer.Header().Get("Allow")))
 }
 
 // written is what a write did, or in a dry run would do.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,7 +30,7 @@ import (
 
 func TestREST(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "REST API")
 }
 
@@ -113,7 +114,13 @@ func serve(url string, change ...func(*rest.Options)) *api {
 		c(&options)
 	}
 	a.word = cmp.Or(options.SchemaWord, "core_db")
-	server := httptest.NewServer(rest.New(options))
+	server := httptest.NewUnstartedServer(rest.New(options))
+	// A client of a spec that reads slowly has to read little of what was sent before.
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		Expect(c.(*net.TCPConn).SetWriteBuffer(64 << 10)).To(Succeed())
+		return ctx
+	}
+	server.Start()
 	a.url = server.URL
 	DeferCleanup(func() {
 		a.client.CloseIdleConnections()

@@ -71,7 +71,7 @@ func (s *server) readWait(query url.Values, dry bool, errs *form.Errors) time.Du
 	case dry:
 		errs.Add("wait", "cannot be combined with dry_run, which applies nothing")
 	case s.wait == nil:
-		errs.Add("wait", "is not possible here: this API serves no Envoys")
+		errs.Add("wait", "is not available here: this API serves no Envoys")
 	}
 	if !query.Has("timeout") {
 		return defaultWait

@@ -137,7 +137,7 @@ var _ = Describe("?wait=applied", func() {
 	)
 
 	It("is refused if there is nothing to wait for", func() {
-		startAPI().post("/proxy?wait=applied", "Name=gw").expectProblem(400, invalid("/proxy", "wait", "is not possible here: this API serves no Envoys"))
+		startAPI().post("/proxy?wait=applied", "Name=gw").expectProblem(400, invalid("/proxy", "wait", "is not available here: this API serves no Envoys"))
 	})
 
 	Describe("while it lasts", func() {

@@ -82,7 +82,7 @@ func readKeys(path string) (*keys, error) {
 		return nil, fileError(path, "is not a regular file", "name a file with --secret-key-file", nil)
 	}
 	if mode.Perm()&^widestMode != 0 {
-		return nil, fileError(path, fmt.Sprintf("has mode %04o, which lets too many at it", mode.Perm()),
+		return nil, fileError(path, fmt.Sprintf("has mode %04o, which gives too many users access", mode.Perm()),
 			"chmod 600 "+path+" (0640 at most); in Kubernetes set defaultMode: 0400 on the volume", nil)
 	}
 	content, err := io.ReadAll(io.LimitReader(f, maxSize))
@@ -281,7 +281,7 @@ func writeKeys(f *os.File, m *keyset.Manager, like fs.FileInfo) error {
 // MissingError says that the key file does not exist.
 func MissingError(path string) *model.Error {
 	return fileError(path, "does not exist",
-		"bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else", nil)
+		"restore it, or name the right one with --secret-key-file: nothing else opens what was sealed with it", nil)
 }
 
 func readError(path string, err error) error {

@@ -136,7 +136,7 @@ var _ = Describe("opening", func() {
 		path := keyFile(fixedKeyset)
 		Expect(os.Chmod(path, mode)).To(Succeed())
 		_, err := seal.Open(path)
-		Expect(err).To(MatchError("the key file " + path + " has mode " + shown + ", which lets too many at it (chmod 600 " + path +
+		Expect(err).To(MatchError("the key file " + path + " has mode " + shown + ", which gives too many users access (chmod 600 " + path +
 			" (0640 at most); in Kubernetes set defaultMode: 0400 on the volume)"))
 		Expect(model.IsKind(err, model.Unavailable)).To(BeTrue())
 	},
@@ -172,7 +172,7 @@ var _ = Describe("opening", func() {
 	It("reports a missing file", func() {
 		path := filepath.Join(directory(), "secret.key")
 		_, err := seal.Open(path)
-		Expect(err).To(MatchError("the key file " + path + " does not exist (bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else)"))
+		Expect(err).To(MatchError("the key file " + path + " does not exist (restore it, or name the right one with --secret-key-file: nothing else opens what was sealed with it)"))
 		Expect(namesIn(filepath.Dir(path))).To(BeEmpty())
 	})
 

@@ -121,7 +121,7 @@ var _ = Describe("a missing key file", func() {
 		Expect(os.Remove(path)).To(Succeed())
 
 		_, err := k.Seal("hunter2", "secret/shop/value")
-		missing := "the key file " + path + " does not exist (bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else)"
+		missing := "the key file " + path + " does not exist (restore it, or name the right one with --secret-key-file: nothing else opens what was sealed with it)"
 		Expect(err).To(MatchError(missing))
 		Expect(model.IsKind(err, model.Unavailable)).To(BeTrue())
 		Expect(k.Reload()).To(MatchError(missing))

@@ -79,7 +79,7 @@ func (d Demo) run(ctx context.Context) error {
 
 // resume runs the backend of an earlier demo, and does not change the store.
 func (d Demo) resume(ctx context.Context) error {
-	d.print("\nThe store holds a configuration already: the demo adds nothing to it.")
+	d.print("\nThe store already has a configuration: the demo adds nothing to it.")
 	addr, found, err := d.storedBackend(ctx)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (d Demo) resume(ctx context.Context) error {
 	}
 	backend, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		d.print("Upstream %q points at %s, which another program has: %v.", demoName, addr, cause(err))
+		d.print("Upstream %q points at %s, which another program uses: %v.", demoName, addr, cause(err))
 		d.printSummary()
 		return nil
 	}

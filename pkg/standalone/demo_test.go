@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/app"
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
-	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // curlLines returns the commands that the demo shows.
@@ -47,7 +45,13 @@ var _ = Describe("Demo", func() {
 	background := func(work func(context.Context) error) (stop func()) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
-		go func() { done <- work(ctx); close(done) }()
+		go func() {
+			defer GinkgoRecover()
+			err := work(ctx)
+			done <- err
+			close(done)
+			Expect(err).NotTo(HaveOccurred())
+		}()
 		stop = func() {
 			GinkgoHelper()
 			cancel()
@@ -85,13 +89,8 @@ var _ = Describe("Demo", func() {
 			log := slog.New(slog.NewTextHandler(GinkgoWriter, nil))
 			return app.Standalone(ctx, cfg, app.Env{Stdout: GinkgoWriter, Stderr: GinkgoWriter, Log: log, Version: "test"})
 		})
-		Eventually(func() error {
-			c, err := testkit.Bounded(net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", apiPort)))
-			if err == nil {
-				err = c.Close()
-			}
-			return err
-		}).Should(Succeed())
+		// The API answers before it can be used, on a machine that is slow to start it.
+		Eventually(func() error { return exec.Command("curl", "-sSf", api+"/ready").Run() }).Should(Succeed())
 	})
 
 	It("configures a service, shows how, and its suggestions work", func() {
@@ -132,19 +131,20 @@ var _ = Describe("Demo", func() {
 		By("running it again with the stored configuration")
 		stop()
 		out, stop = demo()
-		Eventually(out).Should(gbytes.Say("holds a configuration already: the demo adds nothing"))
+		Eventually(out).Should(gbytes.Say("already has a configuration: the demo adds nothing"))
 		Eventually(out).Should(gbytes.Say(`runs again, at 127.0.0.1:` + port))
 		Eventually(func() string { return shell("curl " + gateway + "/") }).Should(ContainSubstring("gatehouse demo"))
 
 		By("running it while the backend's port is taken")
 		third, _ := demo()
-		Eventually(third).Should(gbytes.Say(`points at 127.0.0.1:` + port + `, which another program has: address already in use`))
+		Eventually(third).Should(gbytes.Say(`points at 127.0.0.1:` + port + `, which another program uses: address already in use`))
 		stop()
 	})
 
 	It("sends a token to the API, and does not show it", func() {
 		made := shell("curl -d Token_name=ann -d Token_role=admin " + api + "/token")
 		sent = regexp.MustCompile(`gh_[A-Za-z0-9_-]+`).FindString(made)
+		Expect(sent).NotTo(BeEmpty(), made)
 		out, _ := demo()
 		Eventually(out).Should(gbytes.Say("Ctrl-C ends the gateway"))
 		text := string(out.Contents())
@@ -155,9 +155,9 @@ var _ = Describe("Demo", func() {
 	})
 
 	It("leaves another configuration alone", func() {
-		shell("curl -d Name=other " + api + "/proxy")
+		Expect(shell("curl -d Name=other " + api + "/proxy")).To(Equal(`{"name":"other"}`))
 		out, stop := demo()
-		Eventually(out).Should(gbytes.Say("holds a configuration already"))
+		Eventually(out).Should(gbytes.Say("already has a configuration"))
 		stop()
 		Expect(curlLines(string(out.Contents()), "$ ")).To(BeEmpty())
 	})

@@ -140,7 +140,7 @@ func (e *Envoy) check(ctx context.Context) error {
 			return fmt.Errorf("envoy cannot listen on %s: %w: stop what uses it, or choose another address with --%s", p.Addr, cause(err), p.Flag)
 		}
 		if err := l.Close(); err != nil {
-			return fmt.Errorf("looking whether %s is free: %w", p.Addr, err)
+			return fmt.Errorf("checking whether %s is free: %w", p.Addr, err)
 		}
 	}
 	return nil
@@ -166,7 +166,7 @@ func (e *Envoy) countFailure(x exit) error {
 	if e.failed < maxFailedStarts {
 		return nil
 	}
-	return fmt.Errorf("envoy ended %d times before it was ready, last with %s; mend what its last lines say, or give another one with --envoy: %s",
+	return fmt.Errorf("envoy ended %d times before it was ready, last with %s; correct what its last lines report, or choose another Envoy with --envoy: %s",
 		e.failed, x.reason, strings.Join(x.lastLines, " | "))
 }
 

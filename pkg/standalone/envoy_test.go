@@ -269,7 +269,7 @@ var _ = Describe("Supervisor", func() {
 				o.Bootstrap = bootstrap("/not/there/admin.sock", freePort(), "127.0.0.1:1")
 			})
 			Eventually(s.done).Should(Receive(MatchError(And(
-				HavePrefix("envoy ended 3 times before it was ready, last with exit code 1; mend what its last lines say, or give another one with --envoy: "),
+				HavePrefix("envoy ended 3 times before it was ready, last with exit code 1; correct what its last lines report, or choose another Envoy with --envoy: "),
 				ContainSubstring("cannot bind '/not/there/admin.sock': No such file or directory")))))
 			Expect(strings.Count(string(s.log.Contents()), "is started again")).To(Equal(2))
 		})

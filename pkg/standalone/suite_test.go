@@ -10,7 +10,8 @@ import (
 
 func TestStandalone(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	// The machine may be busy with the tests of other packages.
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	RunSpecs(t, "standalone")
 }

@@ -27,7 +27,7 @@ func Rollback(w Writer, revision int64) error {
 		return err
 	}
 	for _, kind := range slices.Backward(model.Kinds()) {
-		var places []Place
+		var places []LogPosition
 		for _, at := range slices.Backward(firsts[kind]) {
 			if !at.Kept {
 				places = append(places, at)
@@ -47,7 +47,7 @@ func Rollback(w Writer, revision int64) error {
 
 // removeOthers removes the current objects of one kind that are not the object that had
 // the key then: that one may have been deleted and another created under its name.
-func removeOthers(w Writer, places []Place) error {
+func removeOthers(w Writer, places []LogPosition) error {
 	for page := range slices.Chunk(places, rollbackPage) {
 		then, err := readPage(w, page)
 		if err != nil {
@@ -74,7 +74,7 @@ func removeOthers(w Writer, places []Place) error {
 }
 
 // putBack restores the former content of objects of one kind.
-func putBack(w Writer, places []Place) error {
+func putBack(w Writer, places []LogPosition) error {
 	for page := range slices.Chunk(places, rollbackPage) {
 		then, err := readPage(w, page)
 		if err != nil {
@@ -97,7 +97,7 @@ func putBack(w Writer, places []Place) error {
 }
 
 // readPage reads the objects as they were, and the objects that have their keys now.
-func readPage(w Writer, page []Place) ([]model.Entry, error) {
+func readPage(w Writer, page []LogPosition) ([]model.Entry, error) {
 	then, err := w.ObjectsBefore(page)
 	if err != nil {
 		return nil, err

@@ -123,8 +123,8 @@ type Count struct{ Created, Updated, Deleted int }
 // Total is all of them.
 func (c Count) Total() int { return c.Created + c.Updated + c.Deleted }
 
-// Place is the position of an entry in the change log.
-type Place struct {
+// LogPosition is the position of an entry in the change log.
+type LogPosition struct {
 	Revision int64
 	Seq      int32
 	// Kept says that its object existed before the entry and after every later one.
@@ -194,8 +194,8 @@ type Writer interface {
 	// FirstEntries returns, by kind and in order, the place of the first entry of each
 	// object that was changed after a revision: that entry has the object as it was at
 	// that revision. If the change log does not reach back, the error is Compacted.
-	FirstEntries(revision int64) (map[model.Kind][]Place, error)
+	FirstEntries(revision int64) (map[model.Kind][]LogPosition, error)
 	// ObjectsBefore returns the objects as they were before some entries of the change
 	// log, in the order of the entries. Object is nil if there was none.
-	ObjectsBefore(places []Place) ([]model.Entry, error)
+	ObjectsBefore(places []LogPosition) ([]model.Entry, error)
 }

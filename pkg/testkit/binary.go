@@ -8,8 +8,12 @@ import (
 )
 
 // Binary returns the path of a program in the module's bin directory, such as
-// gatehouse or envoy.
+// gatehouse or envoy. GATEHOUSE_TEST_PROGRAM is another gatehouse: "make soak" has one that
+// looks for races.
 func Binary(name string) (string, error) {
+	if path := os.Getenv("GATEHOUSE_TEST_PROGRAM"); path != "" && name == "gatehouse" {
+		return path, nil
+	}
 	root, err := moduleRoot()
 	if err != nil {
 		return "", fmt.Errorf("looking for %s: %w", name, err)

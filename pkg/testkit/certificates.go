@@ -88,6 +88,17 @@ func newAuthority(name string, parent *Authority) (*Authority, error) {
 	return &Authority{PEM: toPEM("CERTIFICATE", der), cert: cert, key: key}, err
 }
 
+// CrossSign makes another certificate of an authority, with the same name and key, that this one has signed.
+func (a *Authority) CrossSign(other *Authority, notAfter time.Time) (string, error) {
+	template := *other.cert
+	template.SerialNumber, template.NotAfter = serial(), notAfter
+	der, err := x509.CreateCertificate(rand.Reader, &template, a.cert, other.key.Public(), a.key)
+	if err != nil {
+		return "", fmt.Errorf("signing another authority: %w", err)
+	}
+	return toPEM("CERTIFICATE", der), nil
+}
+
 // Issue makes a certificate.
 func (a *Authority) Issue(o CertificateOptions) (Pair, error) {
 	var key crypto.Signer

@@ -84,11 +84,14 @@ func process(m *procv3.ProcessingRequest) (*procv3.ProcessingResponse, error) {
 func processRequest(r *procv3.HttpHeaders) (*procv3.ProcessingResponse, error) {
 	set := []string{"x-processed=yes"}
 	var deny int
+	var details string
 	for _, h := range r.GetHeaders().GetHeaders() {
 		value := h.GetValue() + string(h.GetRawValue())
 		switch h.GetKey() {
 		case "x-deny":
 			deny, _ = strconv.Atoi(value)
+		case "x-details":
+			details = value
 		case "x-delay":
 			d, _ := time.ParseDuration(value)
 			time.Sleep(d)
@@ -105,7 +108,7 @@ func processRequest(r *procv3.HttpHeaders) (*procv3.ProcessingResponse, error) {
 		return nil, status.Error(codes.Internal, "the processor fails")
 	}
 	return &procv3.ProcessingResponse{Response: &procv3.ProcessingResponse_ImmediateResponse{ImmediateResponse: &procv3.ImmediateResponse{
-		Status: &typev3.HttpStatus{Code: typev3.StatusCode(deny)}, Body: []byte("the processor says no\n"), //nolint:gosec // a status code
+		Status: &typev3.HttpStatus{Code: typev3.StatusCode(deny)}, Body: []byte("the processor says no\n"), Details: details, //nolint:gosec // a status code
 	}}}, nil
 }
 

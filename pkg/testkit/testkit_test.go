@@ -19,7 +19,7 @@ import (
 
 func TestTestkit(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "Testkit")
 }
 

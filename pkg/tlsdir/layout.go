@@ -94,7 +94,7 @@ func (l *layout) addFile(flat map[string]*files, path, base string) {
 	end := filepath.Ext(base)
 	name := strings.TrimSuffix(base, end)
 	if end != ".crt" && end != ".pem" && end != ".key" {
-		l.note(path, false, "is no part of a pair: those are NAME.crt or NAME.pem, with NAME.key")
+		l.note(path, false, "is not part of a pair: expected NAME.crt or NAME.pem, with NAME.key")
 		return
 	}
 	p := flat[name]
@@ -144,7 +144,7 @@ func (l *layout) addDir(dir string) error {
 		l.addPair(*half)
 		return nil
 	}
-	l.note(dir, false, "has no pair: those are fullchain.pem with privkey.pem, or tls.crt with tls.key")
+	l.note(dir, false, "has no pair: expected fullchain.pem with privkey.pem, or tls.crt with tls.key")
 	return nil
 }
 

@@ -65,7 +65,7 @@ func readFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s cannot be read: %w", path, pathCause(err))
 	case len(content) > maxFile:
-		return nil, fmt.Errorf("%s has more than 1 MiB: it is no certificate or key", path)
+		return nil, fmt.Errorf("%s has more than 1 MiB: it is not a certificate or a key", path)
 	}
 	return content, nil
 }

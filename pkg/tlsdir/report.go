@@ -24,12 +24,12 @@ func add(problems map[model.Key]string, key model.Key, text string) {
 func (d *Dir) report(problems map[model.Key]string) {
 	for key, text := range problems {
 		if d.problems[key] != text {
-			d.opts.Log.Warn("something is wrong in the directory of certificates", "object", key.Path(), "reason", text)
+			d.opts.Log.Warn("the directory of certificates has errors", "object", key.Path(), "reason", text)
 		}
 	}
 	for key := range d.problems {
 		if _, still := problems[key]; !still {
-			d.opts.Log.Info("what was wrong in the directory of certificates is right", "object", key.Path())
+			d.opts.Log.Info("the directory of certificates has no errors any more", "object", key.Path())
 		}
 	}
 	d.problems = problems

@@ -25,7 +25,7 @@ import (
 
 func TestTLSDir(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "directory of certificates")
 }
 

@@ -125,9 +125,9 @@ func (d *Dir) Warnings(written store.Changes) ([]string, error) {
 		switch {
 		case held == "" || after != nil && after.Fingerprint == held:
 		case after == nil:
-			list = append(list, fmt.Sprintf("%s is held by the files in %s (--tls-dir), which make it again; remove the files first", c.Key.Path(), d.opts.Path))
+			list = append(list, fmt.Sprintf("%s comes from the files in %s (--tls-dir), which would create it again; remove the files first", c.Key.Path(), d.opts.Path))
 		default:
-			list = append(list, fmt.Sprintf("%s is held by the files in %s (--tls-dir), which replace what is written here; change the files", c.Key.Path(), d.opts.Path))
+			list = append(list, fmt.Sprintf("%s comes from the files in %s (--tls-dir), which replace what is written here; change the files", c.Key.Path(), d.opts.Path))
 		}
 	}
 	if known {
@@ -171,7 +171,7 @@ func (d *Dir) look(ctx context.Context, now time.Time) (again time.Duration, dir
 		case err == nil:
 			whole = append(whole, c)
 		case d.states[f.name] == nil: // a half of a pair that was never complete
-			l.note(cmp.Or(f.cert, f.key), false, "is no pair: %s", err)
+			l.note(cmp.Or(f.cert, f.key), false, "is not a pair: %s", err)
 		default:
 			add(problems, key, err.Error()+"; the secret stays as it is")
 		}

@@ -148,7 +148,7 @@ var _ = Describe("A directory", func() {
 		w.look()
 		w.expectPair("shop", testkit.Pair{Cert: whole, Key: pair.Key})
 		Expect(w.conditions()).To(BeEmpty())
-		Expect(w.logged("is right")).NotTo(BeEmpty())
+		Expect(w.logged("the directory of certificates has no errors any more")).NotTo(BeEmpty())
 	})
 
 	It("waits for the other half of a rotation", func() {
@@ -186,7 +186,7 @@ var _ = Describe("A directory", func() {
 		w.look()
 		w.expectPair("shop", old)
 		Expect(w.conditions()).To(Equal([]string{"/secret/shop: DIR/shop." + want + "; the secret stays as it is"}))
-		Expect(w.logged("something is wrong")).To(HaveLen(1))
+		Expect(w.logged("the directory of certificates has errors")).To(HaveLen(1))
 		Expect(os.RemoveAll(key)).To(Succeed())
 		pair := w.putPair("shop")
 		w.look()
@@ -194,7 +194,7 @@ var _ = Describe("A directory", func() {
 		Expect(w.conditions()).To(BeEmpty())
 	},
 		Entry("for a missing half", func(*world, string) {}, "crt has no key beside it (shop.key, privkey.pem or tls.key)"),
-		Entry("for a large file", func(w *world, _ string) { w.put("shop.key", strings.Repeat("x", 1<<20+1)) }, "key has more than 1 MiB: it is no certificate or key"),
+		Entry("for a large file", func(w *world, _ string) { w.put("shop.key", strings.Repeat("x", 1<<20+1)) }, "key has more than 1 MiB: it is not a certificate or a key"),
 		Entry("for a named pipe", func(_ *world, path string) { Expect(syscall.Mkfifo(path, 0o600)).To(Succeed()) }, "key is not a regular file"),
 		Entry("for other text", func(w *world, _ string) { w.put("shop.key", "secret\n") }, "key contains no PEM key (-----BEGIN PRIVATE KEY-----)"),
 		Entry("for a certificate instead of the key", func(w *world, _ string) { w.put("shop.key", w.authority.PEM) }, "key contains a PEM block \"CERTIFICATE\"; only a private key is allowed here; send certificates as Secret_cert"),
@@ -239,9 +239,9 @@ var _ = Describe("A directory", func() {
 		lines := w.logged("ignored in the directory")
 		Expect(lines).To(HaveLen(3))
 		Expect(strings.Join(lines, "")).To(And(
-			ContainSubstring(`README reason="is no part of a pair: those are NAME.crt or NAME.pem, with NAME.key"`),
-			ContainSubstring(`notes reason="has no pair: those are fullchain.pem with privkey.pem, or tls.crt with tls.key"`),
-			ContainSubstring(`ca.crt reason="is no pair: `)))
+			ContainSubstring(`README reason="is not part of a pair: expected NAME.crt or NAME.pem, with NAME.key"`),
+			ContainSubstring(`notes reason="has no pair: expected fullchain.pem with privkey.pem, or tls.crt with tls.key"`),
+			ContainSubstring(`ca.crt reason="is not a pair: `)))
 	})
 
 	It("keeps a secret whose files are deleted", func() {
@@ -309,12 +309,12 @@ var _ = Describe("What others write", func() {
 		pair := w.putPair("shop")
 		w.look()
 		Expect(w.write(put(w.issue("shop.test")))).To(Equal([]string{
-			"/secret/shop is held by the files in " + w.path + " (--tls-dir), which replace what is written here; change the files"}))
+			"/secret/shop comes from the files in " + w.path + " (--tls-dir), which replace what is written here; change the files"}))
 		w.look()
 		w.expectPair("shop", pair)
 		Expect(w.write(put(pair))).To(BeEmpty())
 		Expect(w.write(func(tx store.Writer) error { return store.Delete(tx, model.SecretKey("shop")) })).To(Equal([]string{
-			"/secret/shop is held by the files in " + w.path + " (--tls-dir), which make it again; remove the files first"}))
+			"/secret/shop comes from the files in " + w.path + " (--tls-dir), which would create it again; remove the files first"}))
 		w.look()
 		w.expectPair("shop", pair)
 	})

@@ -78,14 +78,14 @@ func (a *Authenticator) identify(ctx context.Context) (server.Identity, error) {
 	}
 	return server.Identity{}, &server.Refusal{
 		Reason:  server.ReasonNone,
-		Message: "the client does not prove who it is: give the Envoy a client certificate or a token (see gatehouse bootstrap --help)",
+		Message: "the client does not authenticate: give the Envoy a client certificate or a token (see gatehouse bootstrap --help)",
 	}
 }
 
 // certificate returns what the client's certificate proves; nil if there is none.
 func (a *Authenticator) certificate(ctx context.Context) (*proof, error) {
 	client, ok := peer.FromContext(ctx)
-	if !ok || client.AuthInfo == nil {
+	if !ok {
 		return nil, nil //nolint:nilnil // no proof is no error
 	}
 	if known, ok := client.AuthInfo.(interface {

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"syscall"
@@ -38,17 +37,6 @@ func (c *Credentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 	}
 	return c.tls.handshake(raw)
 }
-
-// Info implements credentials.TransportCredentials.
-func (c *Credentials) Info() credentials.ProtocolInfo {
-	if c.tls == nil {
-		return credentials.ProtocolInfo{SecurityProtocol: "insecure"}
-	}
-	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
-}
-
-// Clone implements credentials.TransportCredentials.
-func (c *Credentials) Clone() credentials.TransportCredentials { return NewCredentials(c.tls, c.local) }
 
 // socketInfo describes a connection on a Unix socket.
 type socketInfo struct{ proxy string }
@@ -148,9 +136,6 @@ func (t *TLS) recordFailure(address string, err error) {
 func explainFailure(err error) string {
 	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
 		return "the client does not speak TLS: it needs a bootstrap for TLS (see gatehouse bootstrap --help)"
-	}
-	if alert, ok := errors.AsType[tls.AlertError](err); ok {
-		return fmt.Sprintf("the client ended the handshake: %v", alert)
 	}
 	return "the handshake failed: " + err.Error()
 }

@@ -1,14 +1,22 @@
 package xdsauth
 
 import (
+	"context"
 	"crypto/x509"
 	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// NamesOf is namesOf.
-func NamesOf(cert *x509.Certificate) (proxies []string, rateLimits bool, err error) {
+// Both is both.
+func Both(ctx context.Context, certificate, token server.Identity) server.Identity {
+	return both(ctx, certificate, token)
+}
+
+// IdentityOf is what a client with a certificate may do.
+func IdentityOf(cert *x509.Certificate) (server.Identity, error) {
 	n, err := namesOf(cert)
-	return n.proxies, n.rateLimits, err
+	return n.identity(), err
 }
 
 // LookEvery changes how often Run looks for changes.

@@ -83,10 +83,10 @@ func (f *follower) read(m material, readFile func(string) ([]byte, error)) (next
 // follow applies new contents of the files of a part, and reports whether it did. If they are not usable, the material in
 // use stays. They are tried again: one part may depend on another.
 func (t *TLS) follow(f *follower) (changed bool) {
-	seen, failed := f.seen, f.failed
+	seen := f.seen
 	next, err := f.read(*t.current(), t.opts.ReadFile)
 	switch {
-	case err != nil && failed && slices.EqualFunc(seen, f.seen, bytes.Equal): // it was already reported
+	case err != nil && slices.EqualFunc(seen, f.seen, bytes.Equal): // it was already reported
 		return false
 	case err != nil:
 		t.opts.Log.Warn("new files of the xds port not used, what they held before stays", "what", f.what, "files", f.names, "err", err)

@@ -68,10 +68,8 @@ func (m *material) verify(shown []*x509.Certificate, now time.Time) (until time.
 	chains, err := leaf.Verify(x509.VerifyOptions{
 		Roots: m.clients, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
-	if err != nil {
-		return time.Time{}, refuseCertificate(leaf, err)
-	}
 	switch {
+	case err != nil:
 	case leaf.IsCA:
 		err = errors.New("it is the certificate of an authority, not of a client")
 	case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth):

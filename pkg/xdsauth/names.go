@@ -43,14 +43,14 @@ func namesOf(cert *x509.Certificate) (names, error) {
 				n.proxies = append(n.proxies, name)
 			}
 		case tagURI:
-			path, spiffe := spiffePath(text)
+			path := spiffePath(text)
 			name, found := strings.CutPrefix(path, "/proxy/")
 			name, ok := proxyName(name)
 			switch {
-			case spiffe && path == "/ratelimit":
+			case path == "/ratelimit":
 				add(text, true)
 				n.rateLimits = true
-			case spiffe && found && ok:
+			case found && ok:
 				add(text, true)
 				n.proxies = append(n.proxies, name)
 			default:
@@ -61,7 +61,7 @@ func namesOf(cert *x509.Certificate) (names, error) {
 	return n, err
 }
 
-// eachName calls f for the DNS names and URIs of a certificate. crypto/x509 has URIs only in parsed form, in which
+// eachName calls f for the names of a certificate, of any kind. crypto/x509 has URIs only in parsed form, in which
 // different ones look alike.
 func eachName(cert *x509.Certificate, f func(tag int, text string)) error {
 	for _, e := range cert.Extensions {
@@ -78,7 +78,7 @@ func eachName(cert *x509.Certificate, f func(tag int, text string)) error {
 			if rest, err = asn1.Unmarshal(rest, &name); err != nil {
 				return fmt.Errorf("the subject alternative names cannot be read: %w", err)
 			}
-			if name.Class == asn1.ClassContextSpecific && (name.Tag == tagDNS || name.Tag == tagURI) {
+			if name.Class == asn1.ClassContextSpecific {
 				f(name.Tag, string(name.Bytes))
 			}
 		}
@@ -86,17 +86,14 @@ func eachName(cert *x509.Certificate, f func(tag int, text string)) error {
 	return nil
 }
 
-// spiffePath returns the path of a SPIFFE ID, of any trust domain (SPIFFE-ID.md, 2). A URI with a port, user, query,
-// fragment, percent-encoding, empty segment or trailing slash is none.
-func spiffePath(uri string) (path string, ok bool) {
-	if len(uri) > 2048 {
-		return "", false
-	}
+// spiffePath returns the path of a SPIFFE ID, of any trust domain (SPIFFE-ID.md, 2); empty for other URIs, such as those with
+// a port, user, query, fragment, percent-encoding, empty segment or trailing slash.
+func spiffePath(uri string) string {
 	found := regexp.MustCompile(`^spiffe://[a-z0-9._-]{1,255}((?:/[A-Za-z0-9._-]+)+)$`).FindStringSubmatch(uri)
 	if found == nil {
-		return "", false
+		return ""
 	}
-	return found[1], true
+	return found[1]
 }
 
 // proxyName returns a text if it is valid as the name of a proxy (rest-api.md, "Names"). A wildcard is not, nor is a

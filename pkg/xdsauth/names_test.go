@@ -17,15 +17,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xdsauth"
 )
 
-// san is a subject alternative name as it is written into a certificate, by its tag (RFC 5280, 4.2.1.6).
+// san is a subject alternative name as it is written into a certificate, by its class and tag (RFC 5280, 4.2.1.6).
 type san struct {
-	tag  int
-	text string
+	class, tag int
+	text       string
 }
 
-func uri(text string) san   { return san{6, text} }
-func dns(text string) san   { return san{2, text} }
-func email(text string) san { return san{1, text} }
+func uri(text string) san     { return san{asn1.ClassContextSpecific, 6, text} }
+func dns(text string) san     { return san{asn1.ClassContextSpecific, 2, text} }
+func email(text string) san   { return san{asn1.ClassContextSpecific, 1, text} }
+func integer(text string) san { return san{asn1.ClassUniversal, 2, text} }
 
 // certificateOf makes a certificate with exactly these names; nil if Go cannot parse it, which fails the handshake.
 func certificateOf(commonName string, sans ...san) *x509.Certificate {
@@ -38,7 +39,7 @@ func certificateOf(commonName string, sans ...san) *x509.Certificate {
 	if len(sans) > 0 {
 		var list []asn1.RawValue
 		for _, s := range sans {
-			list = append(list, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: s.tag, Bytes: []byte(s.text)})
+			list = append(list, asn1.RawValue{Class: s.class, Tag: s.tag, Bytes: []byte(s.text)})
 		}
 		value, err := asn1.Marshal(list)
 		Expect(err).NotTo(HaveOccurred())
@@ -59,10 +60,9 @@ var _ = DescribeTable("A certificate names", func(commonName string, sans []san,
 		Expect(proxies).To(BeEmpty())
 		return
 	}
-	gotProxies, gotLimits, err := xdsauth.NamesOf(cert)
+	id, err := xdsauth.IdentityOf(cert)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(gotProxies).To(Equal(proxies))
-	Expect(gotLimits).To(Equal(rateLimits))
+	Expect([]any{id.Proxies, id.RateLimits, id.Any}).To(Equal([]any{proxies, rateLimits, false}))
 },
 	Entry("a proxy by URI", "", []san{uri("spiffe://gatehouse/proxy/edge")}, []string{"edge"}, false),
 	Entry("a proxy in any trust domain", "", []san{uri("spiffe://prod.example.com/proxy/edge")}, []string{"edge"}, false),
@@ -76,6 +76,7 @@ var _ = DescribeTable("A certificate names", func(commonName string, sans []san,
 	Entry("nobody by its common name in addition to others", "edge", []san{dns("*.edge")}, nil, false),
 	Entry("nobody by a wildcard", "", []san{dns("*")}, nil, false),
 	Entry("nobody by an email address", "", []san{email("edge")}, nil, false),
+	Entry("nobody by an integer, which has the tag of DNS names", "", []san{integer("edge")}, nil, false),
 	Entry("nobody by the name of an engine in a path", "", []san{uri("spiffe://gatehouse/ratelimit/edge")}, nil, false),
 	Entry("nobody by a path below a proxy", "", []san{uri("spiffe://gatehouse/proxy/edge/x")}, nil, false),
 	Entry("nobody by a path above a proxy", "", []san{uri("spiffe://gatehouse/x/proxy/edge")}, nil, false),
@@ -104,4 +105,17 @@ var _ = DescribeTable("A certificate names", func(commonName string, sans []san,
 	Entry("nobody with a NUL", "", []san{dns("edge\x00.example")}, nil, false),
 	Entry("nobody with a leading space", "", []san{dns(" edge")}, nil, false),
 	Entry("nobody with a name that is too long", "", []san{dns(strings.Repeat("a", 254))}, nil, false),
+)
+
+var _ = DescribeTable("A client with a certificate is called by", func(want string, sans ...san) {
+	Expect(xdsauth.IdentityOf(certificateOf("laptop", sans...))).To(HaveField("Name", "certificate "+want))
+},
+	Entry("no name", "without a name"),
+	Entry("no email address", "without a name", email("edge")),
+	Entry("the only name, which is for nobody", "*.mesh", dns("*.mesh")),
+	Entry("the only URI, which is for nobody", "https://mesh/edge", uri("https://mesh/edge")),
+	Entry("the first name, if all are for nobody", "*.a", dns("*.a"), dns("*.b"), uri("https://mesh/edge")),
+	Entry("the first that names a proxy", "edge", dns("*.mesh"), dns("edge"), dns("other")),
+	Entry("the first that names a proxy by URI", "spiffe://gatehouse/proxy/edge", dns("*.mesh"), uri("spiffe://gatehouse/proxy/edge"), dns("other")),
+	Entry("the first that names the engine", "spiffe://gatehouse/ratelimit", dns("*.mesh"), uri("spiffe://gatehouse/ratelimit"), dns("edge")),
 )

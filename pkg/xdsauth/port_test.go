@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -36,7 +37,9 @@ type port struct {
 
 	mu    sync.Mutex
 	files map[string]string
-	clock time.Time
+	// denied is the file that may not be read.
+	denied string
+	clock  time.Time
 }
 
 func newTestAuthority(name string) *testkit.Authority {
@@ -48,7 +51,8 @@ func newTestAuthority(name string) *testkit.Authority {
 
 func newPort() *port {
 	GinkgoHelper()
-	p := &port{issuer: newTestAuthority("port"), authority: newTestAuthority("clients"), files: map[string]string{}, clock: time.Now(), log: gbytes.NewBuffer()}
+	p := &port{issuer: newTestAuthority("port"), authority: newTestAuthority("clients"), files: map[string]string{}, log: gbytes.NewBuffer()}
+	p.clock = time.Now().Truncate(time.Second) // as times in certificates
 	p.renew()
 	p.files["ca"] = p.authority.PEM
 	p.files["crl"] = p.revoke(p.authority)
@@ -86,6 +90,9 @@ func (p *port) read(name string) ([]byte, error) {
 	text, ok := p.files[name]
 	if !ok {
 		return nil, &os.PathError{Op: "open", Path: name, Err: os.ErrNotExist}
+	}
+	if name == p.denied {
+		return nil, &os.PathError{Op: "open", Path: name, Err: syscall.EACCES}
 	}
 	return []byte(text), nil
 }
@@ -134,7 +141,9 @@ func (p *port) look() {
 // renew gives the port a new certificate.
 func (p *port) renew() testkit.Pair {
 	GinkgoHelper()
-	pair, err := p.issuer.Issue(testkit.CertificateOptions{Names: []string{"127.0.0.1"}, NotAfter: p.clock.Add(30 * 24 * time.Hour)})
+	pair, err := p.issuer.Issue(testkit.CertificateOptions{
+		Names: []string{"127.0.0.1"}, NotBefore: p.clock.Add(-2 * 24 * time.Hour), NotAfter: p.clock.Add(30 * 24 * time.Hour),
+	})
 	Expect(err).NotTo(HaveOccurred())
 	p.write("key", pair.Key)
 	p.write("cert", pair.Cert)

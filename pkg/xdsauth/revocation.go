@@ -64,7 +64,7 @@ func splitRevocations(data []byte) (ders [][]byte, err error) {
 		}
 		ders = append(ders, block.Bytes)
 	}
-	if len(bytes.TrimSpace(data)) > 0 || len(ders) == 0 {
+	if len(bytes.TrimSpace(data)) > 0 {
 		return nil, errors.New("the PEM of the file is damaged")
 	}
 	return ders, nil
@@ -75,16 +75,16 @@ func splitRevocations(data []byte) (ders [][]byte, err error) {
 func isComplete(list *x509.RevocationList) error {
 	for _, e := range list.Extensions {
 		if e.Critical {
-			return fmt.Errorf("it has the critical extension %s: only complete lists of one authority are possible", e.Id)
+			return fmt.Errorf("it has the critical extension %s: only complete lists of one authority are supported", e.Id)
 		}
 		if e.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 27}) { // always critical, according to the RFC
-			return errors.New("it is a delta list: only complete lists are possible")
+			return errors.New("it is a delta list: only complete lists are supported")
 		}
 	}
 	for _, entry := range list.RevokedCertificateEntries {
 		for _, e := range entry.Extensions {
 			if e.Critical {
-				return fmt.Errorf("its entry of the serial number %s has the critical extension %s, which is not possible", entry.SerialNumber, e.Id)
+				return fmt.Errorf("its entry of the serial number %s has the critical extension %s, which is not supported", entry.SerialNumber, e.Id)
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func isComplete(list *x509.RevocationList) error {
 
 // signerOf returns the authority that signed a list.
 func signerOf(list *x509.RevocationList, authorities []*x509.Certificate) (*x509.Certificate, error) {
-	err := errors.New("none of the client authorities has this name, so the list would revoke nothing; add the certificate of its authority to them, even of one between them and the clients")
+	err := errors.New("none of the client authorities has this name, so the list would revoke nothing; add the certificate of its authority to them, also if it is an intermediate one")
 	for _, a := range authorities {
 		if !bytes.Equal(a.RawSubject, list.RawIssuer) {
 			continue
@@ -112,9 +112,9 @@ func serialKey(n *big.Int) string { return string(n.Bytes()) }
 // revokes returns a certificate of the chain that is in a list. The last one of the chain counts too: it may be that of an
 // authority below another one.
 func (r revocations) revokes(chain []*x509.Certificate) (cert *x509.Certificate, revoked bool) {
-	for i, cert := range chain {
+	for _, cert := range chain {
 		for _, list := range r {
-			if list.serials[serialKey(cert.SerialNumber)] && bytes.Equal(list.RawIssuer, cert.RawIssuer) && list.signerIssued(chain[i:]) {
+			if list.serials[serialKey(cert.SerialNumber)] && bytes.Equal(list.RawIssuer, cert.RawIssuer) && list.signerIssued(cert) {
 				return cert, true
 			}
 		}
@@ -122,12 +122,9 @@ func (r revocations) revokes(chain []*x509.Certificate) (cert *x509.Certificate,
 	return nil, false
 }
 
-// signerIssued reports whether the signer of the list issued the first certificate of a chain.
-func (r revocation) signerIssued(chain []*x509.Certificate) bool {
-	if len(chain) > 1 {
-		return r.CheckSignatureFrom(chain[1]) == nil
-	}
-	return !bytes.Equal(chain[0].Raw, r.by.Raw) && chain[0].CheckSignatureFrom(r.by) == nil
+// signerIssued reports whether the signer of the list issued a certificate, other than its own.
+func (r revocation) signerIssued(cert *x509.Certificate) bool {
+	return !bytes.Equal(cert.Raw, r.by.Raw) && cert.CheckSignatureFrom(r.by) == nil
 }
 
 // stale returns a list whose next update is overdue.

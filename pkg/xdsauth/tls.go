@@ -185,7 +185,7 @@ func (t *TLS) warn() {
 
 // daily returns true at most once a day for each subject.
 func (t *TLS) daily(about string, now time.Time) bool {
-	if last, ok := t.warned[about]; ok && now.Sub(last) < 24*time.Hour {
+	if now.Sub(t.warned[about]) < 24*time.Hour {
 		return false
 	}
 	t.warned[about] = now

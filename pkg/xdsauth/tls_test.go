@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
+	"github.com/onsi/gomega/gleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 
@@ -39,7 +39,8 @@ var _ = Describe("A port with TLS", func() {
 		pair := client(between)
 		pair.Cert += between.PEM
 		p.connected(pair)
-		Expect(p.tls.Open()).To(Equal(3))
+		p.connected(changed(func(c *x509.Certificate) { c.KeyUsage = 0 })(p))
+		Expect(p.tls.Open()).To(Equal(4))
 	})
 
 	DescribeTable("refuses in the handshake", func(pair func(p *port) testkit.Pair, reason, alert, logged string) {
@@ -83,6 +84,21 @@ var _ = Describe("A port with TLS", func() {
 		}, "certificate_revoked", "bad certificate", "is revoked"),
 	)
 
+	It("logs which certificate it refuses", func() {
+		p := newPort().open()
+		between, err := p.authority.Authority("between")
+		Expect(err).NotTo(HaveOccurred())
+		pair := client(between)
+		pair.Cert += between.PEM
+		p.write("crl", p.revoke(p.authority, testkit.Pair{Cert: between.PEM}))
+		Expect(p.handshake(pair)).To(HaveOccurred())
+		revoked := leafOf(testkit.Pair{Cert: between.PEM}).SerialNumber
+		Eventually(p.log).Should(gbytes.Say(`detail="serial number %x of CN=clients, shown by the certificate of spiffe://gatehouse/proxy/edge, serial number %x of CN=between"`, revoked, leafOf(pair).SerialNumber))
+		nameless := issue(newTestAuthority("another"), testkit.CertificateOptions{Client: true, Names: []string{}})
+		Expect(p.handshake(nameless)).To(HaveOccurred())
+		Eventually(p.log).Should(gbytes.Say(`detail="a certificate without a name, serial number %x of CN=another"`, leafOf(nameless).SerialNumber))
+	})
+
 	It("refuses anything but TLS 1.3, always with a log line", func() {
 		p := newPort().open()
 		old := p.config()
@@ -91,18 +107,13 @@ var _ = Describe("A port with TLS", func() {
 		Expect(err).To(MatchError(ContainSubstring("protocol version")))
 		Eventually(func() int64 { return p.refusals.Counts()["handshake"] }).Should(Equal(int64(1)))
 		Eventually(p.log).Should(gbytes.Say(`reason=handshake err="the handshake failed: tls: client offered only unsupported versions`))
-		plain, err := testkit.Bounded(net.Dial("tcp", p.addr))
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(plain.Close)
-		Expect(fmt.Fprint(plain, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")).To(BeNumerically(">", 0))
-		Eventually(func() int64 { return p.refusals.Counts()["handshake"] }).Should(Equal(int64(2)))
 	})
 
 	It("requires a token from clients without a certificate, and refuses a bad credential even with a good one", func() {
 		p := newPort().open()
 		nobody := p.config()
 		x, _ := p.dial(nobody)
-		Expect(ending(x)).To(HavePrefix("Unauthenticated: the client does not prove who it is"))
+		Expect(ending(x)).To(HavePrefix("Unauthenticated: the client does not authenticate"))
 		x, _ = p.dial(nobody, grpc.WithPerRPCCredentials(bearer("ghx_wrong")))
 		Expect(ending(x)).To(HavePrefix("Unauthenticated: the token is not valid here"))
 		_, served := p.dial(nobody, grpc.WithPerRPCCredentials(bearer("ghx_edge")))
@@ -135,18 +146,58 @@ var _ = Describe("The proof of a stream", func() {
 		Expect(p.refusals.Counts()["ended"]).To(Equal(int64(1)))
 	})
 
-	It("expires with the authority of the certificate", func() {
-		p := newPort()
-		between, err := p.authority.Authority("between") // for a day
+	DescribeTable("expires with an authority of the certificate", func(issue func(p *port, o testkit.CertificateOptions) (testkit.Pair, error)) {
+		p := newPort().open() // its authority is valid for a day
+		pair, err := issue(p, testkit.CertificateOptions{Client: true, URIs: []string{"spiffe://gatehouse/proxy/edge"}, NotAfter: p.clock.Add(48 * time.Hour)})
 		Expect(err).NotTo(HaveOccurred())
-		p.open()
-		pair := issue(between, testkit.CertificateOptions{Client: true, NotAfter: p.clock.Add(48 * time.Hour)})
-		pair.Cert += between.PEM
 		x := p.connected(pair)
 		p.later(23 * time.Hour)
 		Expect(x.Err()).NotTo(HaveOccurred())
 		p.later(2 * time.Hour)
 		Expect(ending(x)).To(ContainSubstring("has expired"))
+	},
+		Entry("that issued it", func(p *port, o testkit.CertificateOptions) (testkit.Pair, error) { return p.authority.Issue(o) }),
+		Entry("between them", func(p *port, o testkit.CertificateOptions) (testkit.Pair, error) {
+			between, err := p.authority.Authority("between")
+			Expect(err).NotTo(HaveOccurred())
+			pair, err := between.Issue(o)
+			pair.Cert += between.PEM
+			return pair, err
+		}),
+		Entry("above another one, which is valid longer", func(p *port, o testkit.CertificateOptions) (testkit.Pair, error) {
+			between := newTestAuthority("between")
+			longer, err := p.authority.CrossSign(between, o.NotAfter)
+			Expect(err).NotTo(HaveOccurred())
+			pair, err := between.Issue(o)
+			pair.Cert += longer
+			return pair, err
+		}),
+	)
+
+	It("stays while one of two paths to the authorities is not revoked", func() {
+		p := newPort()
+		second := newTestAuthority("second")
+		p.files["ca"] += second.PEM
+		p.open()
+		between := newTestAuthority("between")
+		pair := client(between)
+		var paths []testkit.Pair
+		for _, authority := range []*testkit.Authority{p.authority, second} {
+			cert, err := authority.CrossSign(between, p.clock.Add(time.Hour))
+			Expect(err).NotTo(HaveOccurred())
+			pair.Cert += cert
+			paths = append(paths, testkit.Pair{Cert: cert})
+		}
+		x := p.connected(pair)
+		first, other := p.revoke(p.authority, paths[0]), p.revoke(second, paths[1])
+		p.write("crl", first)
+		Expect(p.handshake(pair)).To(Succeed())
+		p.write("crl", other)
+		Expect(p.handshake(pair)).To(Succeed())
+		Expect(x.Err()).NotTo(HaveOccurred())
+		p.write("crl", first+other)
+		Expect(ending(x)).To(ContainSubstring("the client certificate is revoked"))
+		Expect(p.handshake(pair)).To(HaveOccurred())
 	})
 
 	It("is withdrawn by a revocation, and only then", func() {
@@ -179,15 +230,31 @@ var _ = Describe("The proof of a stream", func() {
 		fresh := p.connected(client(next))
 		Expect(old.Err()).NotTo(HaveOccurred())
 		By("an unusable file changes nothing")
-		for _, text := range []string{"", "nothing", next.PEM + "-----BEGIN CERT", next.PEM + client(next).Cert, client(next).Key} {
-			p.write("ca", text)
-		}
-		Expect(strings.Count(string(p.log.Contents()), `msg="new files of the xds port not used, what they held before stays" what="client authorities"`)).To(Equal(5))
+		p.write("ca", "nothing")
 		Consistently(old.Ended()).WithTimeout(100 * time.Millisecond).ShouldNot(BeClosed())
 		p.write("ca", next.PEM)
 		Expect(ending(old)).To(HavePrefix("Unauthenticated: certificate spiffe://gatehouse/proxy/edge: the client certificate is not valid here"))
 		Expect(fresh.Err()).NotTo(HaveOccurred())
 		Expect(p.handshake(client(p.authority))).To(HaveOccurred())
+	})
+
+	It("ends on every stream that the change concerns", func() {
+		p := newPort().open()
+		x, y := p.connected(client(p.authority)), p.connected(client(p.authority))
+		p.write("ca", newTestAuthority("next").PEM)
+		Expect(ending(x)).To(ContainSubstring("the client certificate is not valid here"))
+		Expect(ending(y)).To(ContainSubstring("the client certificate is not valid here"))
+	})
+
+	It("is withdrawn by a list that is there before its authority", func() {
+		p := newPort().open()
+		next := newTestAuthority("next")
+		bad := client(next)
+		p.write("crl", p.revoke(next, bad))
+		Expect(string(p.log.Contents())).To(ContainSubstring("none of the client authorities has this name"))
+		p.write("ca", p.authority.PEM+next.PEM)
+		Expect(p.handshake(client(next))).To(Succeed())
+		Expect(p.handshake(bad)).To(HaveOccurred())
 	})
 
 	It("is checked again when a connection opens a second stream", func() {
@@ -238,7 +305,7 @@ var _ = Describe("The certificate of the port", func() {
 		pair := p.renew() // the key first: with it alone the old pair stays
 		Expect(shown(p)).To(And(Equal(hexOf(pair)), Not(Equal(first))))
 		Eventually(p.log).Should(gbytes.Say(`level=WARN msg="new files of the xds port not used, what they held before stays" what=certificate .*they must be a PEM certificate chain and its key`))
-		Eventually(p.log).Should(gbytes.Say(`level=INFO msg="new files of the xds port in use" what=certificate`))
+		Eventually(p.log).Should(gbytes.Say(`level=INFO msg="new files of the xds port in use" what=certificate files="\[cert key\]"`))
 		p.write("cert", "")
 		p.look()
 		Expect(shown(p)).To(Equal(hexOf(pair)))
@@ -247,17 +314,96 @@ var _ = Describe("The certificate of the port", func() {
 		Consistently(x.Ended()).WithTimeout(100 * time.Millisecond).ShouldNot(BeClosed())
 	})
 
-	It("causes a warning before it expires, once a day", func() {
-		p := newPort().open() // 30 days
-		p.later(15 * 24 * time.Hour)
-		Expect(string(p.log.Contents())).NotTo(ContainSubstring("ends soon"))
-		p.later(9 * 24 * time.Hour)
+	It("causes a warning before it expires, once a day, and then that it has expired, once a day", func() {
+		p := newPort().open() // 32 days, of which 30 are left
+		warned := func(text string) int {
+			return strings.Count(string(p.log.Contents()), `level=WARN msg="the certificate of the xds port `+text)
+		}
+		p.later(22 * 24 * time.Hour)
+		Expect(warned("ends soon")).To(Equal(0))
+		p.later(time.Second)
 		p.look()
-		p.later(23 * time.Hour)
-		Expect(strings.Count(string(p.log.Contents()), `msg="the certificate of the xds port ends soon"`)).To(Equal(1))
-		p.later(time.Hour)
-		Expect(strings.Count(string(p.log.Contents()), `msg="the certificate of the xds port ends soon"`)).To(Equal(2))
-		p.later(10 * 24 * time.Hour)
-		Eventually(p.log).Should(gbytes.Say("the certificate of the xds port has expired: envoys that connect refuse it"))
+		p.later(24*time.Hour - 1)
+		Expect(warned(`ends soon" cert=cert end=`)).To(Equal(1))
+		p.later(1)
+		Expect(warned("ends soon")).To(Equal(2))
+		p.later(7*24*time.Hour - time.Second)
+		Expect(warned("ends soon")).To(Equal(3))
+		Expect(warned("has expired")).To(Equal(0))
+		p.later(1)
+		Expect(warned("has expired")).To(Equal(1))
+		p.look()
+		p.later(24 * time.Hour)
+		p.look()
+		Expect(warned(`has expired: envoys that connect refuse it" cert=cert end=`)).To(Equal(2))
+		Expect(warned("ends soon")).To(Equal(3))
+	})
+
+	It("causes a warning at the start too", func() {
+		p := newPort()
+		p.clock = p.clock.Add(29 * 24 * time.Hour)
+		Expect(p.start()).To(Succeed())
+		Expect(p.log).To(gbytes.Say("the certificate of the xds port ends soon"))
+	})
+})
+
+var _ = Describe("The authorities of clients", func() {
+	DescribeTable("are not read from a file that is not usable, and those before stay", func(text func(p *port) string, says string) {
+		p := newPort().open()
+		good := client(p.authority)
+		p.write("ca", text(p))
+		Expect(p.log).To(gbytes.Say(`level=WARN msg="new files of the xds port not used, what they held before stays" what="client authorities" files=\[ca\] err="?` + says))
+		Expect(p.handshake(good)).To(Succeed())
+		before := string(p.log.Contents())
+		p.look()
+		Expect(string(p.log.Contents())).To(Equal(before), "it says so once")
+	},
+		Entry("which is missing", func(*port) string { return "" }, "open ca: file does not exist: the user that runs the program needs to read it"),
+		Entry("without PEM", func(*port) string { return "nothing" }, "the file has no certificate in PEM"),
+		Entry("which is cut off", func(p *port) string { return p.authority.PEM + "-----BEGIN CERT" }, "the PEM of the file is damaged"),
+		Entry("with the certificate of a client", func(p *port) string {
+			return p.authority.PEM + issue(p.authority, testkit.CertificateOptions{Client: true, Subject: "laptop"}).Cert
+		}, "certificate 2, of CN=laptop, is not that of an authority"),
+		Entry("with a key", func(p *port) string { return p.authority.PEM + client(p.authority).Key }, "the file has a PRIVATE KEY among the certificates"),
+		Entry("with a revocation list", func(p *port) string { return p.authority.PEM + p.revoke(p.authority) }, "the file has a X509 CRL among the certificates"),
+		Entry("with a certificate that cannot be read", func(p *port) string {
+			return p.authority.PEM + string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}))
+		}, "certificate 2 cannot be read: x509: "),
+	)
+})
+
+var _ = Describe("A port", func() {
+	DescribeTable("does not start without usable files, and names their settings", func(change func(p *port), says string) {
+		p := newPort()
+		change(p)
+		Expect(p.start()).To(MatchError(HavePrefix(says)))
+	},
+		Entry("its certificate", func(p *port) { p.files["cert"] = "nothing" },
+			"reading --xds-tls-cert cert and --xds-tls-key key: tls: failed to find any PEM data in certificate input: they must be a PEM certificate chain and its key"),
+		Entry("its key, which it may not read", func(p *port) { p.denied = "key" },
+			"reading --xds-tls-cert cert and --xds-tls-key key: open key: permission denied: the user that runs the program needs to read it"),
+		Entry("neither of the two", func(p *port) { delete(p.files, "cert"); delete(p.files, "key") },
+			"reading --xds-tls-cert cert and --xds-tls-key key: open cert: file does not exist: the user that runs the program needs to read it\nopen key: file does not exist"),
+		Entry("the authorities of clients", func(p *port) { p.files["ca"] = "nothing" }, "reading --xds-tls-client-ca ca: the file has no certificate in PEM"),
+		Entry("the revocation lists", func(p *port) { p.files["crl"] = p.revoke(newTestAuthority("another")) },
+			"reading --xds-tls-client-crl crl: revocation list 1, of CN=another: none of the client authorities has this name"),
+	)
+
+	It("checks its files by itself, until it ends", func(ctx SpecContext) {
+		p := newPort()
+		Expect(p.start()).To(Succeed())
+		running, cancel := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		before := gleak.Goroutines()
+		go func() { done <- p.tls.Run(running) }()
+		for _, text := range []string{"nothing", p.authority.PEM, "nothing again"} { // each after another check
+			p.mu.Lock()
+			p.files["ca"] = text
+			p.mu.Unlock()
+			Eventually(p.log).Should(gbytes.Say(`new files of the xds port (not used, what they held before stays|in use)" what="client authorities"`))
+		}
+		cancel()
+		Eventually(done).Should(Receive(BeNil()))
+		Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before))
 	})
 })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,16 +28,31 @@ type proxyTokens = store.ProxyTokens
 type database struct {
 	proxyTokens
 	away        atomic.Bool
+	untouchable atomic.Bool // its uses cannot be recorded
+	hanging     atomic.Bool // it answers when the caller gives up
 	looks, read atomic.Int64
 	touches     atomic.Int64
+	// patience is how long the last caller waits.
+	patience atomic.Int64
 }
 
 var errAway = errors.New("the database does not answer")
 
+func (d *database) notePatience(ctx context.Context) {
+	if deadline, ok := ctx.Deadline(); ok {
+		d.patience.Store(int64(time.Until(deadline)))
+	}
+}
+
 func (d *database) ProxyTokensSince(ctx context.Context, version string) ([]store.ProxyToken, string, error) {
+	d.notePatience(ctx)
 	d.looks.Add(1)
-	if d.away.Load() {
+	switch {
+	case d.away.Load():
 		return nil, "", errAway
+	case d.hanging.Load():
+		<-ctx.Done()
+		return nil, "", ctx.Err()
 	}
 	all, now, err := d.proxyTokens.ProxyTokensSince(ctx, version)
 	d.read.Add(int64(len(all)))
@@ -44,7 +60,11 @@ func (d *database) ProxyTokensSince(ctx context.Context, version string) ([]stor
 }
 
 func (d *database) TouchProxyTokens(ctx context.Context, hashes [][sha256.Size]byte, at time.Time) error {
+	d.notePatience(ctx)
 	d.touches.Add(1)
+	if d.untouchable.Load() {
+		return errAway
+	}
 	return d.proxyTokens.TouchProxyTokens(ctx, hashes, at)
 }
 
@@ -154,6 +174,7 @@ var _ = Describe("A set of tokens", func() {
 		l.run()
 		l.create(ctx, "inner", "second")
 		Eventually(l.knows("second"), "5s").Should(BeTrue())
+		Expect(l.log.Contents()).To(BeEmpty())
 	})
 
 	It("ends what is open with a revoked token, and nothing else", func(ctx SpecContext) {
@@ -186,6 +207,24 @@ var _ = Describe("A set of tokens", func() {
 		cancel() // the caller of the API does not wait for the answer
 		l.set.Changed(gone)
 		Expect(first.Revoked).To(BeClosed())
+		Expect(l.log.Contents()).To(BeEmpty())
+	})
+
+	It("ends what is open with each of several revoked tokens", func(ctx SpecContext) {
+		l := newTokenLab(ctx)
+		names := []string{"a", "b", "c", "d", "e"}
+		for _, name := range names {
+			l.create(ctx, "edge", name)
+		}
+		Expect(l.set.Refresh(ctx)).To(Succeed())
+		var open []<-chan struct{}
+		for _, name := range names {
+			found, _ := l.find(ctx, name)
+			open = append(open, found.Revoked)
+			l.revoke(ctx, "edge", name)
+		}
+		Expect(l.set.Refresh(ctx)).To(Succeed())
+		Expect(open).To(HaveEach(BeClosed()))
 	})
 
 	It("treats a token that is created again with the same name as a different one", func(ctx SpecContext) {
@@ -227,6 +266,56 @@ var _ = Describe("A set of tokens", func() {
 		l.away.Store(false)
 		Eventually(first.Revoked, "5s").Should(BeClosed())
 		Eventually(l.log).Should(gbytes.Say(`level=INFO msg="tokens of the xds port are up to date again"`))
+		looks = l.looks.Load()
+		Eventually(l.looks.Load, "10s").Should(BeNumerically(">=", looks+3))
+		Expect(strings.Count(string(l.log.Contents()), "up to date again")).To(Equal(1))
+	})
+
+	It("waits five seconds for the database, to read and to record", func(ctx SpecContext) {
+		l := newTokenLab(ctx)
+		l.create(ctx, "edge", "first")
+		Expect(l.set.Refresh(ctx)).To(Succeed())
+		Expect(time.Duration(l.patience.Swap(0))).To(BeNumerically("~", 5*time.Second, time.Second))
+		l.find(ctx, "first")
+		l.untouchable.Store(true)
+		l.run()
+		Eventually(l.touches.Load, "5s").Should(BeNumerically(">", 0))
+		Expect(time.Duration(l.patience.Load())).To(BeNumerically("~", 5*time.Second, time.Second))
+	})
+
+	It("says that a change of its own process takes effect later if the database is unavailable", func(ctx SpecContext) {
+		l := newTokenLab(ctx)
+		l.away.Store(true)
+		l.set.Changed(ctx)
+		Expect(l.log).To(gbytes.Say(`level=WARN msg="change of a token takes effect later" err="looking for changed tokens of the xDS port: the database does not answer"`))
+	})
+
+	It("ends while the database hangs, without a word", func(ctx SpecContext) {
+		l := newTokenLab(ctx)
+		l.hanging.Store(true)
+		running, cancel := context.WithCancel(ctx)
+		l.set.LookEvery(time.Millisecond)
+		done := make(chan error, 1)
+		before := gleak.Goroutines()
+		go func() { done <- l.set.Run(running) }()
+		Eventually(l.looks.Load, "5s").Should(BeNumerically(">", 0))
+		cancel()
+		Eventually(done, "3s").Should(Receive(BeNil()))
+		Expect(l.log.Contents()).To(BeEmpty())
+		Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before))
+	})
+
+	It("does not record a use that another process has recorded within the minute", func(ctx SpecContext) {
+		l := newTokenLab(ctx)
+		l.create(ctx, "edge", "first")
+		Expect(l.other.TouchProxyTokens(ctx, [][sha256.Size]byte{sha256.Sum256([]byte("first"))}, l.clock.now())).To(Succeed())
+		Expect(l.set.Refresh(ctx)).To(Succeed())
+		l.clock.pass(59 * time.Second)
+		Expect(l.knows("first")()).To(BeTrue())
+		l.run()
+		looks := l.looks.Load()
+		Eventually(l.looks.Load, "5s").Should(BeNumerically(">=", looks+2))
+		Expect(l.touches.Load()).To(BeZero())
 	})
 
 	It("remains unchanged if the database is a different one, which never had a token", func(ctx SpecContext) {
@@ -247,6 +336,7 @@ var _ = Describe("A set of tokens", func() {
 		l := newTokenLab(ctx)
 		l.create(ctx, "edge", "first")
 		l.create(ctx, "edge", "never")
+		l.create(ctx, "edge", "second")
 		Expect(l.set.Refresh(ctx)).To(Succeed())
 		l.run()
 		lastUsed := func(ctx context.Context) []string {
@@ -265,7 +355,8 @@ var _ = Describe("A set of tokens", func() {
 		for range 3 {
 			l.find(stream, "first")
 		}
-		Eventually(lastUsed, "5s").WithContext(ctx).Should(Equal([]string{"first 08:00:00"}))
+		l.find(stream, "second")
+		Eventually(lastUsed, "5s").WithContext(ctx).Should(ConsistOf("first 08:00:00", "second 08:00:00"))
 		Expect(l.touches.Load()).To(Equal(int64(1)))
 		l.clock.pass(59 * time.Second)
 		l.find(stream, "first")
@@ -273,7 +364,7 @@ var _ = Describe("A set of tokens", func() {
 		Eventually(l.looks.Load, "5s").Should(BeNumerically(">=", looks+2))
 		Expect(l.touches.Load()).To(Equal(int64(1)))
 		l.clock.pass(time.Second)
-		Eventually(lastUsed, "5s").WithContext(ctx).Should(Equal([]string{"first 08:01:00"}), "no stream has begun since")
+		Eventually(lastUsed, "5s").WithContext(ctx).Should(ConsistOf("first 08:01:00", "second 08:01:00"), "no stream has begun since")
 		end()
 		Eventually(func() bool {
 			l.clock.pass(time.Minute)
@@ -281,5 +372,32 @@ var _ = Describe("A set of tokens", func() {
 			Eventually(l.looks.Load, "5s").Should(BeNumerically(">=", looks+2))
 			return l.touches.Load() == touches
 		}, "20s").Should(BeTrue(), "when the last stream has ended")
+	})
+
+	It("records the use of every token, of streams that have ended too, as soon as the database takes it", func(ctx SpecContext) {
+		l := newTokenLab(ctx)
+		for _, name := range []string{"first", "second", "third"} {
+			l.create(ctx, "edge", name)
+		}
+		Expect(l.set.Refresh(ctx)).To(Succeed())
+		l.untouchable.Store(true)
+		Expect(l.knows("first")()).To(BeTrue())
+		l.find(ctx, "second")
+		l.find(ctx, "third")
+		l.run()
+		Eventually(l.touches.Load, "5s").Should(BeNumerically(">=", 2))
+		l.untouchable.Store(false)
+		Eventually(func(ctx context.Context) []bool {
+			GinkgoHelper()
+			list, err := l.other.ProxyTokens(ctx, "edge")
+			Expect(err).NotTo(HaveOccurred())
+			var used []bool
+			for _, t := range list {
+				used = append(used, !t.LastUsedTS.IsZero())
+			}
+			return used
+		}, "5s").WithContext(ctx).Should(Equal([]bool{true, true, true}))
+		Eventually(l.log).Should(gbytes.Say("noting the use of tokens of the xDS port: the database does not answer"))
+		Eventually(l.log).Should(gbytes.Say("tokens of the xds port are up to date again"))
 	})
 })

@@ -76,10 +76,10 @@ func (l *boundListener) enter(next *unprovenConn) (tooMany *unprovenConn) {
 	switch {
 	case open != nil && open.Len() >= maxUnproven:
 		tooMany = open.Front().Value.(*unprovenConn)
-		tooMany.why = fmt.Sprintf("the address has more than %d connections on which nobody has proved who he is", maxUnproven)
+		tooMany.why = fmt.Sprintf("the address has more than %d unauthenticated connections", maxUnproven)
 	case l.all.Len() >= maxUnprovenInAll:
 		tooMany = l.all.Front().Value.(*unprovenConn)
-		tooMany.why = fmt.Sprintf("there are more than %d connections on which nobody has proved who he is", maxUnprovenInAll)
+		tooMany.why = fmt.Sprintf("there are more than %d unauthenticated connections", maxUnprovenInAll)
 	}
 	if tooMany != nil {
 		if next.since.Sub(tooMany.since) < unprovenTime {

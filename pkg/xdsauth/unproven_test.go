@@ -42,6 +42,7 @@ var _ = Describe("A TLS client", func() {
 var _ = Describe("Connections without a proven identity", func() {
 	const most = 512
 	var refusals *server.Refusals
+	var log *gbytes.Buffer
 	var bound net.Listener
 	var passed atomic.Int64 // of the clock
 	// connection is a connection that the port has accepted, with what gRPC keeps of it.
@@ -51,7 +52,8 @@ var _ = Describe("Connections without a proven identity", func() {
 	}
 	var accepted chan connection
 	BeforeEach(func() {
-		refusals = server.NewRefusals(slog.New(slog.DiscardHandler))
+		log = gbytes.NewBuffer()
+		refusals = server.NewRefusals(slog.New(slog.NewTextHandler(log, nil)))
 		began := time.Now()
 		passed.Store(0)
 		now := func() time.Time { return began.Add(time.Duration(passed.Load())) }
@@ -105,6 +107,7 @@ var _ = Describe("Connections without a proven identity", func() {
 		Eventually(accepted).Should(HaveLen(most))
 		open("127.0.0.2", 3)
 		Eventually(refused).Should(BeEquivalentTo(3))
+		Eventually(log).Should(gbytes.Say(`address=127.0.0.2:\d+ reason=connections err="the address has more than 512 unauthenticated connections"`))
 		open("127.0.0.3", 1)
 		Eventually(accepted).Should(HaveLen(most + 1))
 
@@ -124,6 +127,7 @@ var _ = Describe("Connections without a proven identity", func() {
 		Eventually(accepted).Should(HaveLen(4 * most))
 		open("127.0.0.6", 1)
 		Eventually(refused).Should(BeEquivalentTo(1))
+		Eventually(log).Should(gbytes.Say(`address=127.0.0.6:\d+ reason=connections err="there are more than 2048 unauthenticated connections"`))
 		Expect(accepted).To(HaveLen(4 * most))
 
 		By("one that proves its identity makes room")
@@ -140,6 +144,7 @@ var _ = Describe("Connections without a proven identity", func() {
 		passed.Store(int64(2 * time.Second))
 		open("127.0.0.6", 1)
 		Eventually(refused).Should(BeEquivalentTo(3))
+		Eventually(log).Should(gbytes.Say(`address=127.0.0.2:\d+ reason=connections err="there are more than 2048 unauthenticated connections"`))
 		Eventually(accepted).Should(HaveLen(4 * most))
 		_, err := second.Write([]byte{1})
 		Expect(err).To(MatchError(net.ErrClosed))
@@ -148,9 +153,10 @@ var _ = Describe("Connections without a proven identity", func() {
 	It("make room for new ones when they are old, the oldest first", func() {
 		open("127.0.0.2", most)
 		Eventually(accepted).Should(HaveLen(most))
-		first, second := <-accepted, <-accepted
+		first, second, third := <-accepted, <-accepted, <-accepted
 		defer first.Close()
 		defer second.Close()
+		defer third.Close()
 		closed := func(c connection) func() bool {
 			return func() bool {
 				_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
@@ -165,13 +171,15 @@ var _ = Describe("Connections without a proven identity", func() {
 		passed.Store(int64(2 * time.Second))
 		open("127.0.0.2", 1)
 		Eventually(closed(first)).Should(BeTrue())
-		Eventually(accepted).Should(HaveLen(most - 2 + 1))
+		Eventually(accepted).Should(HaveLen(most - 3 + 1))
 		Expect(refused()).To(BeEquivalentTo(2))
 		Expect(closed(second)()).To(BeFalse())
+		open("127.0.0.2", 1)
+		Eventually(closed(second)).Should(BeTrue(), "also before gRPC closes the first")
 		_ = first.Close() // as gRPC does: it does not free a slot a second time
 		open("127.0.0.2", 1)
-		Eventually(closed(second)).Should(BeTrue())
-		Eventually(refused).Should(BeEquivalentTo(3))
+		Eventually(closed(third)).Should(BeTrue())
+		Eventually(refused).Should(BeEquivalentTo(4))
 	})
 
 	It("count until the client proves its identity", func() {

@@ -68,8 +68,8 @@ func hostileAnswers(good string) []hostileKeys {
 	return []hostileKeys{
 		{"a giant", text(`{"keys":[],"x":"` + strings.Repeat("a", 600<<10) + `"}`), "is larger than 512 KiB"},
 		{"an answer without an end", endless, "is larger than 512 KiB"},
-		{"no answer", hang(""), "did not come within 5s"},
-		{"half an answer", hang(`{"keys":[`), "did not come within 5s"},
+		{"no answer", hang(""), "did not arrive within 5s"},
+		{"half an answer", hang(`{"keys":[`), "did not arrive within 5s"},
 		{"a redirect to itself", redirectTo("/"), "redirects to"},
 		{"a redirect to a place that is not meant", redirectTo("http://169.254.169.254/latest/keys"), "redirects to"},
 		{"a page", text("<html>"), "is HTML or XML in place of JSON"},
@@ -88,7 +88,7 @@ func hostileAnswers(good string) []hostileKeys {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = io.WriteString(w, gzipped(good))
 		}, "is compressed (gzip)"},
-		{"404", answer(404), "is not there (404)"},
+		{"404", answer(404), "does not exist (404)"},
 		{"403", answer(403), "is not public (403)"},
 		{"500", answer(500), "is answered with 500"},
 		{"204", answer(204), "is answered with 204"},

@@ -179,12 +179,12 @@ var _ = Describe("Tokens", func() {
 		gw.link(ctx, "/proxy/gw/service/keys?wait=applied")
 		base := testkit.API{URL: fmt.Sprintf("http://127.0.0.1:%d", gw.port)}
 		for i, t := range []struct{ at, stored, why string }{
-			{"http://169.254.169.254/latest/keys", "201", "may not be asked: its address 169.254.169.254 is "},
-			{p.Issuer() + "/keys", "201", "may not be asked: its address "},
-			{"http://127.0.0.1:1/keys", "201", "may not be asked: its address 127.0.0.1 is "},
-			{"http://[::ffff:127.0.0.1]:1/keys", "201", "may not be asked: its address 127.0.0.1 is "},
+			{"http://169.254.169.254/latest/keys", "201", "must not be called: its address 169.254.169.254 is "},
+			{p.Issuer() + "/keys", "201", "must not be called: its address "},
+			{"http://127.0.0.1:1/keys", "201", "must not be called: its address 127.0.0.1 is "},
+			{"http://[::ffff:127.0.0.1]:1/keys", "201", "must not be called: its address 127.0.0.1 is "},
 			{"http://0.0.0.0/keys", "400", ""},
-			{gw.API.URL + "/config", "201", "may not be asked: its address "},
+			{gw.API.URL + "/config", "201", "must not be called: its address "},
 			{"file:///etc/passwd", "400", ""},
 			{"gopher://127.0.0.1/", "400", ""},
 			{"https://user@issuer.test/keys", "400", ""},

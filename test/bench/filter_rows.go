@@ -51,6 +51,7 @@ func measuredFilters() ([]measuredFilter, error) {
 		measuredFilter{what: "vh_filter_ipaccess, 2,000 ranges", kind: "vh_filter_ipaccess", config: object{"allow": ranges(2000)}, before: "1.13, 8 us"},
 		measuredFilter{what: "vh_filter_maintenance, a client that passes", kind: "vh_filter_maintenance", config: object{"except": []string{"127.0.0.0/8"}}},
 		measuredFilter{what: "http_filter_csrf, GET", kind: "http_filter_csrf", config: object{}, header: []string{origin}},
+		measuredFilter{what: "http_filter_requestid, taken over", kind: "http_filter_requestid", config: object{"take_over": true, "echo": true}, header: []string{"X-Request-Id: a-1"}},
 		measuredFilter{what: "http_filter_apikey, one key", kind: "http_filter_apikey", config: object{"keys": keySet}, header: []string{"X-Api-Key: " + benchKey()}, before: "1.15, 11 us with 10,000 keys"},
 		measuredFilter{what: "http_filter_basicauth, one user", kind: "http_filter_basicauth", config: benchUsers(), header: []string{benchLogin}, before: "1.15, 6 us with 1,000 users"},
 		measuredFilter{what: "http_filter_anyof, a key or a password", kind: "http_filter_anyof", config: object{

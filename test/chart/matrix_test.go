@@ -63,7 +63,7 @@ redis: {runAsUser: 0}`
 const off = `
 controlPlane: {replicas: 1, podDisruptionBudget: {enabled: false}, serviceAccount: {create: false, name: mine}}
 envoy: {replicas: 1, podDisruptionBudget: {enabled: false}, service: {enabled: false}, serviceAccount: {create: false}, maxHeap: ""}
-kubernetes: {aggregateRoles: false}
+kubernetes: {aggregateRoles: false, listLeases: false}
 ratelimit: {enabled: false}
 networkPolicy: {enabled: false}`
 
@@ -198,6 +198,27 @@ var _ = Describe("The chart", Ordered, func() {
 			_, err = kubernetes.Apply(limit(), string(text), "--server-side", "--dry-run=server", "--validate=strict")
 			Expect(err).NotTo(HaveOccurred(), file)
 		}
+	})
+
+	It("is refused for a second release with the same first proxy in a namespace", func() {
+		Expect(kubernetes.Namespace(limit(), "twice")).To(Succeed())
+		_, err := kubernetes.Apply(limit(), `
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata:
+  name: gatehouse-status-gatehouse
+  namespace: twice
+  labels: {app.kubernetes.io/managed-by: Helm}
+  annotations: {meta.helm.sh/release-name: first, meta.helm.sh/release-namespace: twice}
+`)
+		Expect(err).NotTo(HaveOccurred())
+		install := func(text string) string {
+			out, errOut, _ := helm("install", "second", chart, "--namespace=twice", "--dry-run=server", "--skip-crds", "--kubeconfig="+kubernetes.Kubeconfig, values(text))
+			return out + errOut
+		}
+		Expect(install("")).To(And(ContainSubstring(`Lease "gatehouse-status-gatehouse" in namespace "twice" exists and cannot be imported into the current release`),
+			ContainSubstring(`must equal "second": current value is "first"`)))
+		Expect(install("proxies: [{name: other}]")).To(ContainSubstring("needs other names of proxies (other here)"))
 	})
 
 	It("explains what to do next", func() {

@@ -72,6 +72,7 @@ var _ = Describe("The permissions of the components", func() {
 		"gatehouse-control-plane in gw: get list watch create patch delete configmaps",
 		"gatehouse-control-plane in gw: list watch endpointslices.discovery.k8s.io",
 		secretsOfJob,
+		"gw-gatehouse-control-plane-leases everywhere: list leases.coordination.k8s.io",
 	}
 	tenants := []string{
 		"gw-gatehouse-edit everywhere: create update patch delete deletecollection gatewayhosts.gateway.gatehouse.dev",
@@ -110,8 +111,8 @@ var _ = Describe("The permissions of the components", func() {
 		list := render("kubernetes: {namespaces: [team-a, team-b]}")
 		want := append(reads("gatehouse-control-plane-gw in team-a"), reads("gatehouse-control-plane-gw in team-b")...)
 		Expect(list.rights()).To(ConsistOf(slices.Concat(want, inRelease, tenants)))
-		Expect(list.names()).NotTo(ContainElement(HavePrefix("ClusterRoleBinding")))
-		Expect(render("kubernetes: {namespaces: [team-a], aggregateRoles: false}").names()).NotTo(ContainElement(HavePrefix("Cluster")))
+		Expect(render("kubernetes: {namespaces: [team-a], listLeases: false}").names()).NotTo(ContainElement(HavePrefix("ClusterRoleBinding")))
+		Expect(render("kubernetes: {namespaces: [team-a], aggregateRoles: false, listLeases: false}").names()).NotTo(ContainElement(HavePrefix("Cluster")))
 	})
 
 	It("are asked for: the chart reads all namespaces only if it is told to", func() {
@@ -152,7 +153,7 @@ var _ = Describe("The permissions of the components", func() {
 			if !strings.HasSuffix(o.kind(), "RoleBinding") {
 				continue
 			}
-			account := strings.TrimPrefix(o.name(), "gw-")
+			account := strings.TrimSuffix(strings.TrimPrefix(o.name(), "gw-"), "-leases")
 			Expect(o["subjects"]).To(Equal([]any{map[string]any{"kind": "ServiceAccount", "name": account, "namespace": "gw"}}))
 			Expect(o.at("roleRef.name")).To(Equal(o.name()))
 		}

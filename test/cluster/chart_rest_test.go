@@ -111,7 +111,8 @@ proxies: [{name: gatehouse}, {name: edge}]
 		kubectl("patch", "secret", "gatehouse-ca", "--namespace", r.namespace, "--patch", `{"data": null}`)
 		kubectl("create", "job", "renew-now", "--from=cronjob/gatehouse-renew", "--namespace", r.namespace)
 		kubectl("wait", "job/renew-now", "--for=condition=Complete", "--namespace", r.namespace, "--timeout=2m")
-		kubectl("delete", "job/renew-now", "--namespace", r.namespace)
+		// Without its pod, which the next command would still meet.
+		kubectl("delete", "job/renew-now", "--namespace", r.namespace, "--cascade=foreground")
 		// A kubelet checks the Secrets of a pod when the pod changes, otherwise once a
 		// minute.
 		kubectl("annotate", "pods", "--namespace", r.namespace, "--all", "spec=renewed")

@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -47,19 +49,9 @@ var _ = Describe("The access log", Ordered, ContinueOnFailure, func() {
 		}
 	})
 
-	// line is the line of the request with a path.
-	line := func(path string) (text string, fields map[string]any) {
+	line := func(path string) (string, map[string]any) {
 		GinkgoHelper()
-		Eventually(func() string {
-			for _, l := range g.Stdout.Lines() {
-				if strings.Contains(l, `"path":"`+path) {
-					text = l
-				}
-			}
-			return text
-		}).ShouldNot(BeEmpty())
-		Expect(json.Unmarshal([]byte(text), &fields)).To(Succeed())
-		return text, fields
+		return lineOf(g, path)
 	}
 	basic := func(user string) string {
 		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":correct-horse-battery"))
@@ -104,5 +96,64 @@ var _ = Describe("The access log", Ordered, ContinueOnFailure, func() {
 		Expect(fields["path"]).To(HaveLen(1024))
 		Expect(fields["user_agent"]).To(HaveLen(256))
 		Expect(len(fields["request_id"].(string))).To(BeNumerically("<=", 64))
+	})
+
+	It("bounds the reason that a processing server gives", func() {
+		processor, err := testkit.StartProcessor()
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(processor.Close)
+		post(gw.api, "/upstream", "Upstream_name=processor", "Upstream_ip=127.0.0.1", "Upstream_protocol=h2c", fmt.Sprint("Upstream_port=", processor.Port))
+		post(gw.api, "/filter", "Filter_name=process", "Filter_type=http_filter_extproc", `Filter_config={"upstream":"processor"}`)
+		post(gw.api, "/service", "Service_Name=processed", "fqdn=processed.test")
+		addRoute(gw.api, "processed", "main", "/", "", "blue")
+		post(gw.api, "/service/processed/filter/process")
+		post(gw.api, "/proxy/gw/service/processed?wait=applied")
+		a := gw.get("processed.test", "/denied", "X-Deny: 403", "X-Details: "+strings.Repeat("x", 4000))
+		Expect(a.Status).To(Equal(http.StatusForbidden))
+		text, fields := line("/denied")
+		Expect(fields["response_code_details"]).To(Equal(strings.Repeat("x", 256)), text)
+	})
+})
+
+// lineOf returns the line of the request with a path.
+func lineOf(g *testkit.Gatehouse, path string) (text string, fields map[string]any) {
+	GinkgoHelper()
+	Eventually(func() string {
+		for _, l := range g.Stdout.Lines() {
+			if strings.Contains(l, `"path":"`+path) {
+				text = l
+			}
+		}
+		return text
+	}).ShouldNot(BeEmpty())
+	Expect(json.Unmarshal([]byte(text), &fields)).To(Succeed())
+	return text, fields
+}
+
+var _ = Describe("The access log of HTTPS", func() {
+	It("has the subject of a login", func() {
+		l := newLoginLab("--access-log", "json")
+		l.protect("office", "office.test", nil)
+		b := l.loggedIn("anna", "office.test")
+		Expect(l.ask(b, http.MethodGet, "office.test", "/desk").Status).To(Equal(http.StatusOK))
+		text, fields := lineOf(l.Gatehouse, "/desk")
+		Expect(fields).To(And(HaveKeyWithValue("subject", "anna"), HaveKeyWithValue("client", ""), HaveKeyWithValue("service", "office")), text)
+	})
+
+	It("has the subject of a certificate, and bounds it", func() {
+		s, _ := secure("--access-log", "json")
+		post(s.api, "/secret", "Secret_name=clients", "Secret_cert="+s.authority.PEM)
+		s.serve("bank", "bank.test", "bank.test")
+		_, err := s.api.Do(limit(), http.MethodPatch, "/service/bank?wait=applied", "application/x-www-form-urlencoded", "Client_validation_cacertificate=clients")
+		Expect(err).NotTo(HaveOccurred())
+		for subject, logged := range map[string]string{"ann": "CN=ann", strings.Repeat("x", 4000): "CN=" + strings.Repeat("x", 253)} {
+			pair, err := s.authority.Issue(testkit.CertificateOptions{Client: true, Subject: subject})
+			Expect(err).NotTo(HaveOccurred())
+			cert, err := tls.X509KeyPair([]byte(pair.Cert), []byte(pair.Key))
+			Expect(err).NotTo(HaveOccurred())
+			status, body, _ := s.ask("bank.test", "bank.test", func(c *tls.Config) { c.Certificates = []tls.Certificate{cert} })
+			Expect(status).To(Equal(http.StatusOK), body)
+			Eventually(s.Stdout.String).Should(ContainSubstring(`"downstream_peer_subject":"` + logged + `"`))
+		}
 	})
 })

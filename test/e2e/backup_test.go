@@ -148,7 +148,7 @@ $`, file, dir))
 
 		dir = filepath.Join(GinkgoT().TempDir(), "new")
 		Expect(refuses(1, nil, "restore", "--data-dir", dir, file)).To(Equal("gatehouse: the key file " + dir + "/secret.key does not exist " +
-			"(bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else)"))
+			"(restore it, or name the right one with --secret-key-file: nothing else opens what was sealed with it)"))
 		Expect(dir).NotTo(BeADirectory())
 		code, stdout, stderr = run(nil, "restore", "--data-dir", dir, "--secret-key-file", key, file)
 		Expect(code).To(BeZero(), stderr)
@@ -232,7 +232,7 @@ $`, file, dir))
 		Expect(db.Close()).To(Succeed())
 		for _, args := range [][]string{{"--check"}, nil} {
 			Expect(refuses(1, nil, append([]string{"restore", "--data-dir", dir, file}, args...)...)).To(MatchRegexp(
-				`^gatehouse: %s has version 9000 of the schema, and this program knows none after \d+ \(a newer gatehouse has migrated it: run that version, or restore the backup from before the update, see docs/operations\.md\)$`, file))
+				`^gatehouse: %s has version 9000 of the schema, and this program knows versions up to \d+ \(a newer gatehouse has migrated it: run that version, or restore the backup from before the update, see docs/operations\.md\)$`, file))
 		}
 		g = serveOn()
 		Expect(read(g.API, "/proxy/gw")).To(ContainSubstring(`"gw"`))
@@ -240,7 +240,7 @@ $`, file, dir))
 
 		By("as does a start on a database of a newer version")
 		Expect(os.Rename(file, filepath.Join(dir, "gatehouse.db"))).To(Succeed())
-		Expect(refuses(1, nil, "serve", "--data-dir", dir, "--api-addr", api, "--xds-addr", xds)).To(HavePrefix("gatehouse: the database has version 9000 of the schema, and this program knows none after "))
+		Expect(refuses(1, nil, "serve", "--data-dir", dir, "--api-addr", api, "--xds-addr", xds)).To(HavePrefix("gatehouse: the database has version 9000 of the schema, and this program knows versions up to "))
 	})
 
 	It("leave a PostgreSQL database to the programs of PostgreSQL, with running control planes and an Envoy that loses no request", func() {

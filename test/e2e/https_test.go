@@ -145,7 +145,7 @@ var _ = Describe("HTTPS", func() {
 		for _, host := range []string{"other.test", "other.test:443", "OTHER.test", "shop.test.other.test", "x.test", "127.0.0.1", "[::1]"} {
 			status, body, _ := s.ask("shop.test", host)
 			Expect(status).To(Equal(421), "%s: %s", host, body)
-			Expect(body).To(Equal("this connection was made for another host; make one for this host\n"))
+			Expect(body).To(Equal("this connection was made for another host; open one for this host\n"))
 		}
 		Expect(blue.Requests()).To(Equal(before))
 		status, _, _ := s.ask("shop.test", "shop.test.:8443")
@@ -245,7 +245,7 @@ var _ = Describe("HTTPS", func() {
 		By("over plain HTTP")
 		a := s.get("bank.test", "/")
 		Expect(a.Status).To(Equal(403))
-		Expect(a.Body).To(Equal("this host asks for a client certificate: make a connection for it, over https\n"))
+		Expect(a.Body).To(Equal("this host requires a client certificate: connect to it over https\n"))
 		Expect(blue.Requests()).To(Equal(before))
 		By("which may send clients to HTTPS")
 		patch(`{"https":"redirect"}`)

@@ -104,7 +104,7 @@ var _ = Describe("A login with an issuer", func() {
 		Expect(sent.Location()).To(HaveField("Host", "localhost:"+strconv.Itoa(d.idp.Port)))
 		for _, path := range []string{"/service/shop", "/filter/staff"} {
 			Eventually(func() string { return read(d.api, path) }).WithContext(ctx).WithTimeout(30 * time.Second).Should(And(
-				ContainSubstring(`"code":"ProviderFailing"`), ContainSubstring("refuses connections: is the provider running there?; logins go on with what it said at ")))
+				ContainSubstring(`"code":"ProviderFailing"`), ContainSubstring("refuses connections: is the provider running there?; logins continue with its answer of ")))
 		}
 
 		By("the return of the provider, with other keys")

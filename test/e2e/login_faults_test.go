@@ -119,8 +119,8 @@ var _ = Describe("A provider of a login", func() {
 		}{
 			{"an error", func(string) http.HandlerFunc {
 				return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }
-			}, "is answered with 502: look at the provider"},
-			{"nothing", func(string) http.HandlerFunc { return nil }, "is not there (404): correct the URL"},
+			}, "is answered with 502: check the provider"},
+			{"nothing", func(string) http.HandlerFunc { return nil }, "does not exist (404): correct the URL"},
 			{"another issuer", func(string) http.HandlerFunc { return serve(f.idp.Document("https://other.example")) }, "names the issuer https://other.example, not "},
 			{"a slash more", func(issuer string) http.HandlerFunc { return serve(f.idp.Document(issuer + "/")) }, "write the one that it names"},
 			{"5 MB", func(issuer string) http.HandlerFunc {
@@ -132,7 +132,7 @@ var _ = Describe("A provider of a login", func() {
 			{"a page", func(string) http.HandlerFunc { return serve("<!doctype html>") }, "is HTML or XML in place of JSON"},
 			{"no keys", func(issuer string) http.HandlerFunc {
 				return serve(f.idp.Document(issuer, "jwks_uri", f.idp.Issuer()+"/no-keys"))
-			}, "/no-keys is not there (404)"},
+			}, "/no-keys does not exist (404)"},
 		} {
 			By(c.what)
 			issuer := fmt.Sprintf("%s/%d", f.idp.Issuer(), i)
@@ -150,11 +150,11 @@ var _ = Describe("A provider of a login", func() {
 		began := time.Now()
 		f.use(f.idp.Issuer()+"/slow", "idp")
 		Expect(time.Since(began)).To(BeNumerically(">=", 2*time.Second), "the write waits a moment for the provider")
-		f.expect(http.StatusServiceUnavailable, "did not come within 5s: look whether this machine reaches 127.0.0.1 (upstream \\\"idp\\\", port")
+		f.expect(http.StatusServiceUnavailable, "did not arrive within 5s: check whether this machine reaches 127.0.0.1 (upstream \\\"idp\\\", port")
 
 		By("being away")
 		f.use(fmt.Sprintf("https://localhost:%d", freePort()), "")
-		f.expect(http.StatusServiceUnavailable, "is a loopback address; if the provider is there, name an upstream with this address")
+		f.expect(http.StatusServiceUnavailable, "is a loopback address; if the provider is at this address, name an upstream with this address")
 		f.idp.Close()
 		f.use(f.idp.Issuer()+"/away", "idp")
 		f.expect(http.StatusServiceUnavailable, "refuses connections: is the provider running there?")
@@ -173,7 +173,7 @@ var _ = Describe("A provider of a login", func() {
 			secret string
 			words  string
 		}{
-			{other, "idp-ca", `is signed by none of the authorities of secret \"idp-ca\": put the authority into a secret, and name it in Upstream_validation_cacertificate of upstream \"idp\"`},
+			{other, "idp-ca", `is not signed by any of the authorities of secret \"idp-ca\": put the authority into a secret, and name it in Upstream_validation_cacertificate of upstream \"idp\"`},
 			{expired, "expired-ca", "renew it at the provider, or set this machine's clock"},
 			{elsewhere, "elsewhere-ca", `is not for localhost, but for a.example: name one that it is for in Upstream_validation_subjectname of upstream \"idp\"`},
 		} {

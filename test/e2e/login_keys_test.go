@@ -31,7 +31,7 @@ var _ = Describe("A login whose id_token is signed with an unknown key", func() 
 		Expect(page.Status).To(Equal(http.StatusUnauthorized))
 		Expect(page.Body).To(ContainSubstring("<h1>Your login cannot be verified</h1>"))
 		beSafe(page)
-		Eventually(l.told).WithArguments("/service/shop").Should(ContainElement(HavePrefix("the id_token is signed with a key that is not known; the keys are asked for again")))
+		Eventually(l.told).WithArguments("/service/shop").Should(ContainElement(HavePrefix("the id_token is signed with a key that is not known; the keys are fetched again")))
 
 		By("soon the next login succeeds")
 		Eventually(func() int { return l.logIn(ctx, l.browser()).Status }).WithTimeout(limitOfKeys).Should(Equal(http.StatusOK))

@@ -19,7 +19,10 @@ var _ = Describe("A data directory with an SQLite database", func() {
 		post(g.API, "/proxy", "Name=gw")
 		post(g.API, "/proxy/gw/service/shop")
 		gw.expect("shop.example", "/", "blue")
-		proxy, revisions := read(g.API, "/proxy/gw"), read(g.API, "/revision")
+		var proxy string
+		Eventually(func() string { proxy = read(g.API, "/proxy/gw"); return proxy }).
+			Should(ContainSubstring(`"code":"Programmed","status":true`), "Envoy has acknowledged everything")
+		revisions := read(g.API, "/revision")
 
 		link := filepath.Join(GinkgoT().TempDir(), "link")
 		Expect(os.Symlink(dir, link)).To(Succeed())

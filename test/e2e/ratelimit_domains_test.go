@@ -114,12 +114,12 @@ var _ = Describe("A filter that names a domain", func() {
 		warning := func(a testkit.Answer) string { return a.Header.Get("Gatehouse-Warning") }
 		addFilter(gw, "limit", "ap")
 		a := post(gw.api, "/service/shop/route/root/filter/limit")
-		Expect(warning(a)).To(Equal("/service/shop/route/root/filter/limit limits nothing: no globalconfig_ratelimit holds (proxy gw)"))
+		Expect(warning(a)).To(Equal("/service/shop/route/root/filter/limit limits nothing: no globalconfig_ratelimit applies (proxy gw)"))
 		codes := func() []string { return holding(gw.api, "/filter/limit") }
 		Eventually(codes).Should(ContainElement("NoRates"))
 
 		a = post(gw.api, "/globalconfig", "globalconfig_name=rates", "globalconfig_type=globalconfig_ratelimit", `config={"domain":"api","descriptors":[{"key":"path"}]}`)
-		Expect(warning(a)).To(HaveSuffix(`no globalconfig_ratelimit of domain "ap" holds; the nearest is "api" (proxy gw)`))
+		Expect(warning(a)).To(HaveSuffix(`no globalconfig_ratelimit of domain "ap" applies; the nearest is "api" (proxy gw)`))
 		Eventually(codes).Should(ContainElement("UnknownDomain"))
 		Expect(read(gw.api, "/proxy/gw/status")).To(ContainSubstring(`{"path":"/service/shop/route/root/filter/limit","code":"UnknownDomain"`))
 
@@ -131,7 +131,7 @@ var _ = Describe("A filter that names a domain", func() {
 			return a
 		}
 		a = patch("/filter/limit", `{"filter_config":{"domain":"api","descriptors":[{"remote_address":"client"}]}}`)
-		Expect(warning(a)).To(HaveSuffix(`descriptor remote_address meets no rate of domain "api", which has none (proxy gw)`))
+		Expect(warning(a)).To(HaveSuffix(`descriptor remote_address meets no rate of domain "api", which has no rates (proxy gw)`))
 		Eventually(codes).Should(ContainElement("NoMatchingRate"))
 		Expect(codes()).NotTo(ContainElement("UnknownDomain"))
 

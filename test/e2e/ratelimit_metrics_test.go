@@ -139,7 +139,7 @@ var _ = Describe("The counts of the rate-limit service", func() {
 		Eventually(rows(gw.api, "rates")).Should(Equal([]string{first[0], "remote_address: 15 2 5 0"}))
 		c := countsOf(gw.api)["rates"]
 		Expect(c.Top).To(BeNil())
-		Expect(c.Note).To(ContainSubstring("which values are limited is not known"))
+		Expect(c.Note).To(ContainSubstring("do not show which values are limited"))
 		Expect(c.Engines).To(HaveLen(2))
 		Expect(cliOf(g).good("ratelimit", "top", "-o", "table")).To(MatchRegexp(`^rates: domain shop\.example\.com
 
@@ -147,7 +147,7 @@ LIMIT            RATE     TIME LEFT +ROUTES     HITS  NEAR  OVER  LET THROUGH
 generic_key=all  5/week   \S+ +shop/root  13    1     8     8
 remote_address   10/week  \S+ +shop/root  15    2     5     0
 
-which values`))
+the engine's metrics do not show which values`))
 
 		By("naming an engine that is gone")
 		Expect(two.Kill()).To(Succeed())
@@ -162,7 +162,7 @@ which values`))
 		c = countsOf(gw.api)["rates"]
 		Expect(c.Counted).To(BeFalse())
 		Expect(c.Limits).To(BeEmpty())
-		Expect(c.Note).To(Equal("no engine says what it has counted"))
+		Expect(c.Note).To(Equal("no engine reports its counts"))
 	})
 
 	It("belong to the limit, whatever characters are in its names", func() {

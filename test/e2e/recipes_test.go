@@ -95,69 +95,40 @@ func sendBody(gw gateway, from, method, target string, length int, headers ...st
 	return resp, seen, resp.Body.Close()
 }
 
-// recipePages are the pages with recipes, with the names of the recipes and the arguments of the gateway.
-var recipePages = []struct {
-	page  string
-	names []string
-	args  []string
-}{
-	{page: "ratelimit.md", names: []string{"Per IP", "Per API key", "Per API client", "Per user", "Per path and method", "Burst and sustained together", "Global ceiling"}},
-	{page: "affinity.md", names: []string{"A cart in the memory of one upstream"}},
-	{page: "anyof.md", names: []string{"Programs with a key, and people with a password"}},
-	{page: "answers.md", names: []string{"A part that has moved, and one that is not open yet"}},
-	{page: "apikey.md", names: []string{"Partners, one of whom may make changes"}},
-	{page: "basicauth.md", names: []string{"Users and administrators"}},
-	{page: "bodylimit.md", names: []string{"Small bodies, and larger uploads"}},
-	{page: "canary.md", names: []string{"A new version for testers first"}},
-	{page: "compress.md", names: []string{"Reports"}},
-	{page: "cors.md", names: []string{"An application and its API"}},
-	{page: "csrf.md", names: []string{"A shop that browsers use"}},
-	{page: "extauthz.md", names: []string{"An admin area that is closed"}},
-	{page: "extproc.md", names: []string{"Marked requests and answers"}},
-	{page: "fault.md", names: []string{"Faults on request"}},
-	{page: "headers.md", names: []string{"A header for the backend, and one for browsers", "The client's address for the backend"}},
-	{page: "hostrewrite.md", names: []string{"One host inside, and one for each tenant"}},
-	{page: "ipaccess.md", names: []string{"An office", "An admin area"}},
-	{page: "jwt.md", names: []string{"An API"}},
-	{page: "lua.md", names: []string{"A required header"}, args: []string{"--allow-lua"}},
-	{page: "maintenance.md", names: []string{"A shop that is closed"}},
-	{page: "mirror.md", names: []string{"A copy of all requests for a new version"}},
-	{page: "rbac.md", names: []string{"Readers and writers", "Only staff may write"}},
+// recipePages returns the filters' pages that have recipes. The specs of test/newcomer run login.md; those of gRPC, in
+// test/policies, have real services.
+func recipePages() []string {
+	return slices.DeleteFunc(filterPages(), func(page string) bool {
+		return slices.Contains([]string{"login.md", "grpcweb.md", "grpcjson.md"}, page)
+	})
 }
 
 // filterPages returns the pages of docs/filters.md.
 func filterPages() []string {
-	GinkgoHelper()
 	text, err := os.ReadFile("../../docs/filters.md")
-	Expect(err).NotTo(HaveOccurred())
+	if err != nil {
+		panic(err) // before any spec
+	}
 	var list []string
 	for _, m := range regexp.MustCompile("`]\\(([a-z]+\\.md)\\)").FindAllStringSubmatch(string(text), -1) {
 		if !slices.Contains(list, m[1]) {
 			list = append(list, m[1])
 		}
 	}
-	Expect(len(list)).To(BeNumerically(">", 15))
 	return list
 }
 
 var _ = Describe("The page of a filter", func() {
-	It("has a recipe", func() {
-		var tried []string
-		for _, p := range recipePages {
-			tried = append(tried, p.page)
-		}
-		for _, page := range filterPages() {
-			// The specs of test/newcomer run login.md; those of gRPC, in test/policies, have real services.
-			if !slices.Contains([]string{"login.md", "grpcweb.md", "grpcjson.md"}, page) {
-				Expect(tried).To(ContainElement(page))
-			}
-		}
-	})
+	It("is found", func() { Expect(len(filterPages())).To(BeNumerically(">", 15)) })
 
-	for _, p := range recipePages {
-		Describe("docs/"+p.page, func() {
-			It("begins with commands that work", func() { tryCommands(p.page, p.args...) })
-			tryRecipes(p.page, p.names, p.args...)
+	for _, page := range recipePages() {
+		var args []string
+		if page == "lua.md" {
+			args = []string{"--allow-lua"}
+		}
+		Describe("docs/"+page, func() {
+			It("begins with commands that work", func() { tryCommands(page, args...) })
+			tryRecipes(page, args...)
 		})
 	}
 })
@@ -186,14 +157,8 @@ func tryCommands(page string, args ...string) {
 }
 
 // tryRecipes adds a spec for each recipe of a page.
-func tryRecipes(page string, want []string, args ...string) {
-	It("has a recipe for each need", func() {
-		var names []string
-		for _, r := range recipes(page) {
-			names = append(names, r.name)
-		}
-		Expect(names).To(Equal(want))
-	})
+func tryRecipes(page string, args ...string) {
+	It("has a recipe", func() { Expect(recipes(page)).NotTo(BeEmpty()) })
 
 	for _, r := range recipes(page) {
 		It("has a recipe that does what it says: "+r.name, func() {

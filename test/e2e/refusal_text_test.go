@@ -65,7 +65,7 @@ var _ = Describe("A refusal of the gateway", Ordered, ContinueOnFailure, func() 
 		Entry("after a timeout", "own.test", "/slow?delay=2s", 504, "the service did not answer in time"),
 		Entry("of a limit", "own.test", "/limited", 429, "the limit for this route is reached"),
 		Entry("of a websocket", "own.test", "/plain", 403, "this is not allowed here", "Connection: Upgrade", "Upgrade: websocket"),
-		Entry("of a Host that is not one", "a b", "/", 400, "the Host has to be one host name or address, with a port or none"),
+		Entry("of a Host that is not one", "a b", "/", 400, "the Host must be one host name or address, optionally with a port"),
 		Entry("of a path with a zero", "own.test", "/%00", 400, "the request is malformed"),
 	)
 
@@ -95,7 +95,7 @@ var _ = Describe("A refusal of the gateway", Ordered, ContinueOnFailure, func() 
 
 	It("is explained with the object that causes it", func() {
 		a := explained("DELETE", "/dead")
-		Expect(a.Code).To(Equal(explain.AccessRefused))
+		Expect(a.Code).To(Equal("access_refused"))
 		Expect(a.Message).To(Equal("vh_filter_rbac callers does not allow DELETE /dead"))
 		Expect(a.RefusedBy).To(Equal([]string{"/filter/callers"}))
 		a = explained("GET", "/fixed")

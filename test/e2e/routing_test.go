@@ -1,9 +1,12 @@
 package e2e_test
 
 import (
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -202,11 +205,12 @@ type match struct {
 }
 
 var _ = Describe("Route_config", Ordered, func() {
+	var g *testkit.Gatehouse
 	var gw gateway
 	var blue *testkit.Backend
 
 	BeforeAll(func() {
-		_, gw = standalone()
+		g, gw = standalone()
 		blue = backend("blue")
 		addUpstream(gw.api, blue)
 		addUpstream(gw.api, backend("green"))
@@ -286,6 +290,47 @@ var _ = Describe("Route_config", Ordered, func() {
 		Expect(gw.answers(host, "/slow?delay=1m")).To(Equal("504"))
 		Expect(gw.answers(host, "/slow?delay=1ms")).To(Equal("blue"))
 	})
+
+	DescribeTable("limits how long a request and its response may last",
+		func(name, request, answer string) {
+			slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/slow/ready":
+					w.WriteHeader(http.StatusNoContent)
+					return
+				case "/slow/begins":
+					_ = http.NewResponseController(w).Flush()
+				}
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+			}))
+			DeferCleanup(slow.Close)
+			_, port, err := net.SplitHostPort(slow.Listener.Addr().String())
+			Expect(err).NotTo(HaveOccurred())
+			post(gw.api, "/upstream", "Upstream_name="+name, "Upstream_ip=127.0.0.1", "Upstream_port="+port)
+			host := route(name, "/socket", `{"timeouts":{"stream":"1s"}}`)
+			addRoute(gw.api, name, "slow", "/slow", `{"timeouts":{"stream":"1s"},"retries":{"attempts":100,"on":["5xx"],"per_try":"300ms"}}`, name)
+			gw.expect(host, "/slow/ready", "204")
+
+			conn, err := testkit.Bounded(net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(gw.port)))
+			Expect(err).NotTo(HaveOccurred())
+			defer func() { _ = conn.Close() }()
+			began := time.Now()
+			_, err = io.WriteString(conn, request+"\r\nHost: "+host+"\r\n\r\n")
+			Expect(err).NotTo(HaveOccurred())
+			got, err := io.ReadAll(conn)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(string(got)).To(MatchRegexp(answer))
+			Eventually(g.Stdout.Lines).Should(ContainElement(And(
+				ContainSubstring(`"authority":"`+host+`"`), ContainSubstring(`"response_code_details":"max_duration_timeout","response_flags":"-"`))))
+			Expect(time.Since(began)).To(And(BeNumerically(">", 900*time.Millisecond), BeNumerically("<", 10*time.Second)))
+		},
+		Entry("without an answer, retries included", "silent", "GET /slow HTTP/1.1\r\nConnection: close", `^HTTP/1\.1 504 `),
+		Entry("with a response that began", "begins", "GET /slow/begins HTTP/1.1", `^HTTP/1\.1 200 `),
+		Entry("with a request that does not end", "upload", "POST /slow HTTP/1.1\r\nContent-Length: 9", `^HTTP/1\.1 408 `),
+		Entry("of a websocket", "socket", "GET /socket HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: http://a", `^HTTP/1\.1 101 `),
+	)
 
 	It("retries as often as configured", func() {
 		host := route("retries", "/twice", `{"retries":{"attempts":2,"on":["5xx"]}}`)

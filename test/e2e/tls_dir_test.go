@@ -215,7 +215,7 @@ var _ = Describe("--tls-dir", func() {
 		Expect(err).NotTo(HaveOccurred())
 		code, _, warned := cliOf(s.Gatehouse).run("secret", "set", "shop", "--cert", file("c.pem", other.Cert), "--key", file("k.pem", other.Key), "--wait")
 		Expect(code).To(BeZero(), warned)
-		Expect(warned).To(Equal("warning: /secret/shop is held by the files in " + dir + " (--tls-dir), which replace what is written here; change the files\n"))
+		Expect(warned).To(Equal("warning: /secret/shop comes from the files in " + dir + " (--tls-dir), which replace what is written here; change the files\n"))
 		Eventually(s.shown).WithArguments("shop.test").Should(Equal(raw(third)))
 
 		By("without losing a connection or a request, and with one write for each change")

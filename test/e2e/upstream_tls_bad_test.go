@@ -164,7 +164,7 @@ var _ = Describe("An upstream whose certificate is wrong", Ordered, func() {
 			"certificate_name", "not for b.test", "Upstream_validation_subjectname=b.test"),
 		Entry("a common name alone", "common", "localhost",
 			func() tls.Certificate { return issued(l.ca, testkit.CertificateOptions{Subject: "localhost"}) },
-			"certificate_name", "its certificate is for no name: renew it with a subject alternative name (SAN) localhost"),
+			"certificate_name", "its certificate names no host: renew it with a subject alternative name (SAN) localhost"),
 		Entry("expired", "expired", "127.0.0.1",
 			func() tls.Certificate {
 				return issued(l.ca, testkit.CertificateOptions{Names: []string{"127.0.0.1"}, NotAfter: time.Now().Add(-time.Hour)})
@@ -265,7 +265,7 @@ var _ = Describe("An upstream over TLS", Ordered, func() {
 		Eventually(saidOf).WithArguments(l.api, host).Should(HavePrefix("healthy: "))
 		l.expect(host, "/", "checked")
 		b.SetHealthy(false)
-		Eventually(saidOf).WithArguments(l.api, host).Should(HavePrefix("unhealthy: its health check is answered with another status than 200"))
+		Eventually(saidOf).WithArguments(l.api, host).Should(HavePrefix("unhealthy: its health check is answered with a status other than 200"))
 	})
 
 	DescribeTable("must offer HTTP/2 if that is required", func(name, status string, protocols []string) {

@@ -38,11 +38,11 @@ var _ = Describe("An upstream that requires a client certificate", Ordered, func
 	DescribeTable("is reached only with the right one", func(name string, version uint16) {
 		b := asking(name, version)
 		l.reach(name, "127.0.0.1", b.Port)
-		l.expectBad(name, "client_certificate", "it asks for a client certificate, and none is shown: name a secret with a pair in Upstream_client_certificate")
+		l.expectBad(name, "client_certificate", "it requests a client certificate, and none is presented: name a secret with a pair in Upstream_client_certificate")
 		By("the wrong one")
 		other := name + "wrong"
 		l.reach(other, "127.0.0.1", b.Port, "Upstream_client_certificate=wrong")
-		l.expectBad(other, "client_certificate", `it asks for a client certificate, and probably does not accept that of secret "wrong"`)
+		l.expectBad(other, "client_certificate", `it requests a client certificate, and probably does not accept that of secret "wrong"`)
 		Expect(b.Requests()).To(BeZero())
 		By("the right one")
 		applied(l.api, http.MethodPatch, "/upstream/"+name, "Upstream_client_certificate=right")

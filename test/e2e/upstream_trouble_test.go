@@ -64,8 +64,8 @@ func troubles() []trouble {
 	}
 	plain, secure, sick := backend("plain"), backendWith("secure", testkit.BackendOptions{Protocol: "tls"}), backend("sick")
 	sick.SetHealthy(false)
-	unconnected := "failing: no connection, for a reason that load reports do not tell; "
-	unanswered := "failing: requests get a 5xx answer or none, load reports do not tell which; "
+	unconnected := "failing: no connection, for a reason that load reports do not show; "
+	unanswered := "failing: requests get a 5xx answer or none, load reports do not show which; "
 	return []trouble{
 		{"closed", at(freePort()), "failing", "connection refused", unconnected, false},
 		{"tlstoplain", at(plain.Port, "Upstream_protocol=tls"), "failing", "the port does not speak TLS", unconnected, false},
@@ -74,7 +74,7 @@ func troubles() []trouble {
 		{"untrusted", at(secure.Port, "Upstream_protocol=tls", "Upstream_validation_cacertificate=other"), "failing", "its certificate is self-signed", unconnected, false},
 		{"noname", []string{"Upstream_ip=nosuch.invalid", "Upstream_port=80"}, "unresolved", "the name does not resolve", "not_checked: ", true},
 		{"silent", at(closing(true).Port), "failing", "timeout: requests are not answered in time", unanswered, false},
-		{"sick", at(sick.Port, checked(testkit.HealthPath)...), "unhealthy", "its health check is answered with another status than 200", "not_known: ", true},
+		{"sick", at(sick.Port, checked(testkit.HealthPath)...), "unhealthy", "its health check is answered with a status other than 200", "not_known: ", true},
 		{"closedchecked", at(freePort(), checked("/")...), "unhealthy", "its health check does not connect", "not_known: ", true},
 	}
 }

@@ -116,7 +116,7 @@ var _ = Describe("The xDS port with TLS and tokens", func() {
 		remove(g.API, "/proxy/edge/token/one")
 		for _, c := range []struct{ token, reason, told string }{
 			{inner, "proxy", "token one may not use the node id"}, {engine, "proxy", "token one may not use the node id"},
-			{edge, "token", "the token is not valid here"}, {"", "none", "does not prove who it is"},
+			{edge, "token", "the token is not valid here"}, {"", "none", "the client does not authenticate"},
 		} {
 			before := xdsRefusals(g, c.reason)
 			ctx, cancel := context.WithCancel(limit())

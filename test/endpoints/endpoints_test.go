@@ -148,7 +148,7 @@ var _ = Describe("The endpoints of a discovered upstream", func() {
 		objects := append(service(1, "shop", "web"), upstream(1, "web"))
 		g := newGateway(endpoints("web"), objects...)
 		Expect(g.get("shop.test")).To(Equal("503"))
-		condition := model.Condition{Key: model.UpstreamKey("web"), Code: model.NoEndpoints, Message: "no endpoint is ready: requests are answered with 503 until one is"}
+		condition := model.Condition{Key: model.UpstreamKey("web"), Code: model.NoEndpoints, Message: "no endpoint is ready: requests go to the other upstreams of its clusters, or are answered with 503"}
 		Expect(g.status.Conditions()).To(ContainElement(condition))
 		g.assign("web", at(a))
 		Eventually(g.get).WithArguments("shop.test").Should(Equal("a"))

@@ -26,7 +26,7 @@ import (
 
 func TestEndpoints(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(2 * time.Millisecond)
 	RunSpecs(t, "endpoints and a real Envoy")
 }

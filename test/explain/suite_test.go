@@ -29,7 +29,7 @@ import (
 
 func TestExplain(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(5 * time.Millisecond)
 	RunSpecs(t, "Explain and Envoy")
 }

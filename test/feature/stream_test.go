@@ -154,6 +154,7 @@ var _ = Describe("a restart of the control plane", func() {
 		Eventually(func() int {
 			return len(c.Resources(clusterType)) + len(c.Resources(listenerType)) + len(c.Resources(routeType))
 		}).Should(Equal(3))
+		Eventually(c.said).Should(ContainElement("routes shop.test[/=blue]"))
 		Expect(g.Kill()).To(Succeed())
 
 		g = serve(dir)

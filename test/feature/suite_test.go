@@ -25,7 +25,7 @@ const (
 
 func TestFeature(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	RunSpecs(t, "Features")
 }

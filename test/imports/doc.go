@@ -1,3 +1,3 @@
-// Package imports compares .golangci.yml with the table "Packages" of
-// ARCHITECTURE.md, which lists what each package may import.
+// Package imports compares .golangci.yml with the table of
+// docs/internals/packages.md, which lists what each package may import.
 package imports

@@ -48,12 +48,10 @@ func read(name string) string {
 	return string(text)
 }
 
-// readTable returns the table "Packages" of ARCHITECTURE.md.
-func readTable(architecture string) map[string][]string {
-	_, section, _ := strings.Cut(architecture, "\n## Packages\n")
-	section, _, _ = strings.Cut(section, "\n## ")
+// readTable returns the table of docs/internals/packages.md.
+func readTable(document string) map[string][]string {
 	table := map[string][]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\| ([^|]+) \\|$").FindAllStringSubmatch(section, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\| ([^|]+) \\|$").FindAllStringSubmatch(document, -1) {
 		switch row[2] {
 		case "everything":
 			table[row[1]] = nil
@@ -78,7 +76,7 @@ func readRepository() repository {
 		} `yaml:"linters"`
 	}
 	Expect(yaml.Unmarshal([]byte(read(".golangci.yml")), &config)).To(Succeed())
-	r := repository{readTable(read("ARCHITECTURE.md")), config.Linters.Settings.Depguard.Rules, nil, map[string]string{}}
+	r := repository{readTable(read("docs/internals/packages.md")), config.Linters.Settings.Depguard.Rules, nil, map[string]string{}}
 	for _, top := range []string{"api", "cmd", "envoy", "pkg"} {
 		Expect(filepath.WalkDir(filepath.Join(root, top), func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
@@ -100,8 +98,11 @@ func readRepository() repository {
 
 // matches reports whether an entry in a row of the table stands for the allowed path.
 // An entry names a package of this repository by its path without pkg/, and a library
-// by a part of its path.
+// by a part of its path. An entry that ends in /* stands for all packages in a directory.
 func (r repository) matches(entry, allowed string) bool {
+	if parent, below := strings.CutSuffix(entry, "/*"); below {
+		return allowed == module+"pkg/"+parent+"/"
+	}
 	for _, own := range []string{entry, "pkg/" + entry} {
 		if slices.Contains(r.packages, own) {
 			return allowed == module+own+"$"
@@ -121,20 +122,20 @@ func (r repository) disagreements() (found []string) {
 		dir := strings.TrimSuffix(strings.TrimPrefix(r.rules[name].Files[0], "**/"), "/*.go")
 		rules[dir] = name
 		if row, ok := r.table[dir]; row == nil && (ok || !slices.Contains(r.packages, dir)) {
-			found = append(found, ".golangci.yml has the rule "+name+` for "`+r.rules[name].Files[0]+`": remove it, or name the packages of `+dir+" in its row of ARCHITECTURE.md")
+			found = append(found, ".golangci.yml has the rule "+name+` for "`+r.rules[name].Files[0]+`": remove it, or name the packages of `+dir+" in its row of docs/internals/packages.md")
 		}
 	}
 	for _, dir := range r.packages {
-		if _, ok := r.table[dir]; !ok {
-			found = append(found, dir+" has no row in the table Packages of ARCHITECTURE.md: add one with what it may import")
+		if _, ok := r.table[dir]; !ok && r.table[path.Dir(dir)+"/*"] == nil {
+			found = append(found, dir+" has no row in docs/internals/packages.md: add one with what it may import")
 		}
 		if regexp.MustCompile(`\b(imports|may import)\b`).MatchString(r.docs[dir]) {
-			found = append(found, dir+"/doc.go repeats what the package may import: remove the sentence, the table Packages of ARCHITECTURE.md has it")
+			found = append(found, dir+"/doc.go repeats what the package may import: remove the sentence, docs/internals/packages.md has it")
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(r.table)) {
-		if !slices.Contains(r.packages, dir) {
-			found = append(found, "ARCHITECTURE.md has a row for "+dir+", which has no Go files: remove the row")
+		if !slices.ContainsFunc(r.packages, func(p string) bool { return p == dir || path.Dir(p)+"/*" == dir }) {
+			found = append(found, "docs/internals/packages.md has a row for "+dir+", which has no Go files: remove the row")
 		}
 		if r.table[dir] != nil {
 			found = append(found, r.compare(dir, rules[dir])...)
@@ -157,19 +158,19 @@ func (r repository) compare(dir, name string) (found []string) {
 	}
 	for _, entry := range r.table[dir] {
 		if !slices.ContainsFunc(allow, func(allowed string) bool { return r.matches(entry, allowed) }) {
-			found = append(found, "ARCHITECTURE.md lets "+dir+" import "+entry+", .golangci.yml does not: add it to the rule "+name+", or remove it from the row")
+			found = append(found, "docs/internals/packages.md lets "+dir+" import "+entry+", .golangci.yml does not: add it to the rule "+name+", or remove it from the row")
 		}
 	}
 	for _, allowed := range allow {
 		if allowed != "$gostd" && !slices.ContainsFunc(r.table[dir], func(entry string) bool { return r.matches(entry, allowed) }) {
-			found = append(found, ".golangci.yml lets "+dir+" import "+allowed+", ARCHITECTURE.md does not: remove it from the rule "+name+", or add it to the row")
+			found = append(found, ".golangci.yml lets "+dir+" import "+allowed+", docs/internals/packages.md does not: remove it from the rule "+name+", or add it to the row")
 		}
 	}
 	return found
 }
 
 var _ = Describe("The import rules", func() {
-	It("are the same in ARCHITECTURE.md and .golangci.yml, and exist nowhere else", func() {
+	It("are the same in docs/internals/packages.md and .golangci.yml, and exist nowhere else", func() {
 		r := readRepository()
 		Expect(len(r.table)).To(BeNumerically(">", 30))
 		Expect(r.disagreements()).To(BeEmpty())
@@ -192,24 +193,29 @@ var _ = Describe("The import rules", func() {
 		Expect(r.disagreements()).To(Equal([]string{want}))
 	},
 		Entry("a package that only the table allows", func(r repository) { r.table["pkg/xds/plan"] = []string{"model", "yaml/v3", "api"} },
-			"ARCHITECTURE.md lets pkg/xds/plan import api, .golangci.yml does not: add it to the rule plan, or remove it from the row"),
+			"docs/internals/packages.md lets pkg/xds/plan import api, .golangci.yml does not: add it to the rule plan, or remove it from the row"),
+		Entry("packages of a directory that only the table allows", func(r repository) {
+			r.table["pkg/filter/*"], r.packages[3] = []string{"model", "filter/*"}, "pkg/filter/csrf"
+			delete(r.table, "pkg/app")
+			r.rules["filters"] = rule{"strict", []string{"**/pkg/filter/*/*.go", "!$test"}, []string{"$gostd", module + "pkg/model$"}}
+		}, "docs/internals/packages.md lets pkg/filter/* import filter/*, .golangci.yml does not: add it to the rule filters, or remove it from the row"),
 		Entry("a package that only depguard allows", func(r repository) { r.table["pkg/xds/plan"] = []string{"yaml/v3"} },
-			".golangci.yml lets pkg/xds/plan import "+module+"pkg/model$, ARCHITECTURE.md does not: remove it from the rule plan, or add it to the row"),
+			".golangci.yml lets pkg/xds/plan import "+module+"pkg/model$, docs/internals/packages.md does not: remove it from the rule plan, or add it to the row"),
 		Entry("a library that only depguard allows", func(r repository) { r.table["pkg/xds/plan"] = []string{"model"} },
-			".golangci.yml lets pkg/xds/plan import go.yaml.in/yaml/v3, ARCHITECTURE.md does not: remove it from the rule plan, or add it to the row"),
+			".golangci.yml lets pkg/xds/plan import go.yaml.in/yaml/v3, docs/internals/packages.md does not: remove it from the rule plan, or add it to the row"),
 		Entry("a package without a row", func(r repository) { delete(r.table, "pkg/app") },
-			"pkg/app has no row in the table Packages of ARCHITECTURE.md: add one with what it may import"),
+			"pkg/app has no row in docs/internals/packages.md: add one with what it may import"),
 		Entry("a row without a package", func(r repository) { r.table["pkg/gone"] = nil },
-			"ARCHITECTURE.md has a row for pkg/gone, which has no Go files: remove the row"),
+			"docs/internals/packages.md has a row for pkg/gone, which has no Go files: remove the row"),
 		Entry("a package without a rule", func(r repository) { delete(r.rules, "model") },
 			`.golangci.yml has no rule for pkg/model: add one under depguard with "list-mode: strict" and "files: ["**/pkg/model/*.go", "!$test"]"`),
 		Entry("a rule for a package that may import everything", func(r repository) {
 			r.rules["app"] = rule{"strict", []string{"**/pkg/app/*.go"}, []string{"$gostd"}}
-		}, `.golangci.yml has the rule app for "**/pkg/app/*.go": remove it, or name the packages of pkg/app in its row of ARCHITECTURE.md`),
+		}, `.golangci.yml has the rule app for "**/pkg/app/*.go": remove it, or name the packages of pkg/app in its row of docs/internals/packages.md`),
 		Entry("a rule that skips files", func(r repository) {
 			r.rules["api"] = rule{"strict", []string{"**/api/*.go", "!**/api/one.go"}, []string{"$gostd"}}
 		}, `.golangci.yml: files of the rule api have to be "**/api/*.go" and "!$test"`),
 		Entry("a list in a doc.go", func(r repository) { r.docs["pkg/model"] = "// It imports the standard library only." },
-			"pkg/model/doc.go repeats what the package may import: remove the sentence, the table Packages of ARCHITECTURE.md has it"),
+			"pkg/model/doc.go repeats what the package may import: remove the sentence, docs/internals/packages.md has it"),
 	)
 })

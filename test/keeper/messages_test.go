@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 // The names of the filters on the listener.
@@ -71,7 +71,7 @@ func listener(port int) *snapshot.Resource {
 func heads() (*snapshot.RouteHead, *snapshot.ExtensionHead) {
 	GinkgoHelper()
 	rc := &routev3.RouteConfiguration{Name: "rc", IgnorePortInHostMatching: true}
-	routes := must(snapshot.NewRouteHead(rc, answer("/", 503, ""), &snapshot.Keeper{Host: translate.KeeperHost(), Route: translate.KeeperRoute}))
+	routes := must(snapshot.NewRouteHead(rc, answer("/", 503, ""), &snapshot.SecretHost{Host: credential.KeeperHost(), Route: credential.KeeperRoute}))
 	return routes, must(snapshot.NewExtensionHead(jwtFilter, &jwtauthnv3.JwtAuthentication{}))
 }
 
@@ -97,10 +97,10 @@ func open(name, body string) *snapshot.Parts {
 func closed(name, login string, edition, keys, content int) *snapshot.Parts {
 	GinkgoHelper()
 	pair := "login/filter/" + login
-	client, hmac := translate.LoginSecrets(pair)
+	client, hmac := credential.LoginSecrets(pair)
 	demand := fmt.Sprintf("filter/%s/%d", login, edition)
 	sds := func(name string) *tlsv3.SdsSecretConfig { return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: ads()} }
-	config := oauth2Of(must(translate.KeeperRoute(pair)))
+	config := oauth2Of(must(credential.KeeperRoute(pair)))
 	config.Config.RedirectUri = "https://%REQ(:authority)%/callback"
 	config.Config.AuthorizationEndpoint, config.Config.AllowedRedirectDomains = provider, []string{name + ".test"}
 	config.Config.Credentials.ClientId = fmt.Sprintf("client-%d", edition)

@@ -11,7 +11,7 @@ import (
 
 func TestKeeper(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(5 * time.Millisecond)
 	RunSpecs(t, "logins and a real Envoy")
 }

@@ -41,7 +41,7 @@ var _ = Describe("hack/stack.sh", func() {
 		Expect(err).To(HaveOccurred())
 		Expect(out).To(Equal("error: " + want + "\n"))
 	},
-		Entry("a profile with a typo", works, []string{"PROFILES=oidc obsrve"}, "PROFILES: there is no profile obsrve; there are oidc and observe"),
+		Entry("a profile with a typo", works, []string{"PROFILES=oidc obsrve"}, "PROFILES: there is no profile obsrve; the profiles are oidc and observe"),
 		Entry("images from nowhere", works, []string{"IMAGES=locl"}, "IMAGES=locl: images are local (built here) or public (from their registries)"),
 		Entry("no Docker", works, []string{"DOCKER=no-such-docker"},
 			"Docker is needed, and there is no program no-such-docker: install Docker Engine (https://docs.docker.com/engine/install/), or name the program with DOCKER"),

@@ -20,7 +20,7 @@ func saysUser(a answer) string {
 	if len(a.seen["Authorization"]) > 0 {
 		said += " with Authorization"
 	}
-	if a.status == http.StatusUnauthorized && (a.header.Get("Www-Authenticate") != `Basic realm="gateway", charset="UTF-8"` || a.body != "a valid user name and password are needed\n") {
+	if a.status == http.StatusUnauthorized && (a.header.Get("Www-Authenticate") != `Basic realm="gateway", charset="UTF-8"` || a.body != "a valid user name and password are required\n") {
 		said += " " + a.header.Get("Www-Authenticate") + " " + a.body
 	}
 	return said

@@ -41,6 +41,7 @@ var policies = sync.OnceValue(func() []policy {
 		mirror(),
 		rbac(),
 		redirect(),
+		requestID(),
 	}
 })
 

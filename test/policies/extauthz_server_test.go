@@ -25,7 +25,7 @@ var _ = Describe("An authorization server", func() {
 		w.attach(onShop)
 		return w
 	}
-	const away = "the authorization server cannot be asked\n"
+	const away = "the authorization server is not available\n"
 
 	DescribeTable("can refuse with an answer of its own", func(config string) {
 		w := asking(config)
@@ -86,6 +86,50 @@ var _ = Describe("An authorization server", func() {
 			} else {
 				Expect([]string{asked[0].Headers.Get("X-Forwarded-Uri"), asked[0].Headers.Get("X-Forwarded-Method"), asked[0].Headers.Get("X-Forwarded-Host")}).To(Equal([]string{"/shop/a?b=c", "DELETE", "shop.test"}))
 			}
+		}
+	})
+
+	It("receives only the listed headers, with those of the gateway", func() {
+		w := asking(plain)
+		send := request{path: "/shop/a?b=c", method: "POST", header: []string{"Cookie: c=1", "Authorization: Bearer t", "Accept: text/x", "X-Forwarded-Uri: /public", "X-Real-Ip: 9.9.9.9"}}
+		for _, upstream := range []string{`"auth","path":"/check"`, `"auth","path":"/check","body_bytes":10`} {
+			w.configure(`{"upstream":` + upstream + `,"request_headers":["Authorization","x-none"]}`)
+			w.auth.Asked()
+			Expect(w.send(send).status).To(Equal(http.StatusOK))
+			asked := w.auth.Asked()
+			Expect(asked).To(HaveLen(1))
+			Expect([]string{asked[0].Method, asked[0].Host, asked[0].Path}).To(Equal([]string{"POST", "shop.test", "/check"}))
+			delete(asked[0].Headers, "Content-Length") // what frames the call
+			Expect(asked[0].Headers).To(Equal(http.Header{
+				"Authorization": {"Bearer t"}, "X-Forwarded-Uri": {"/shop/a?b=c"}, "X-Forwarded-Method": {"POST"}, "X-Forwarded-Host": {"shop.test"},
+				"X-Forwarded-For": asked[0].Headers["X-Forwarded-For"], "X-Forwarded-Proto": {"http"},
+			}))
+		}
+		w.configure(`{"upstream":"auth","body_bytes":10,"request_headers":["cookie"]}`)
+		w.auth.Asked()
+		Expect(w.postBody("0123456789")).To(Equal(http.StatusOK))
+		Expect(w.auth.Asked()[0].Body).To(Equal("0123456789"))
+	})
+
+	It("allows with any 2xx where that is configured", func() {
+		w := asking(plain)
+		for _, row := range []struct {
+			config, answer string
+			status         int
+			user           string
+		}{
+			{`{"upstream":"auth","allow_status":"2xx","upstream_headers":["x-user"]}`, "204", http.StatusOK, "alice"},
+			{`{"upstream":"auth","allow_status":"2xx","upstream_headers":["x-user"]}`, "202", http.StatusOK, "alice"},
+			{`{"upstream":"auth","allow_status":"2xx"}`, "200", http.StatusOK, ""},
+			{`{"upstream":"auth","allow_status":"2xx"}`, "302", http.StatusFound, ""},
+			{`{"upstream":"auth","allow_status":"2xx"}`, "403", http.StatusForbidden, ""},
+			{`{"upstream":"auth","allow_status":"2xx"}`, "500", http.StatusServiceUnavailable, ""},
+			{`{"upstream":"auth","allow_status":"200"}`, "204", http.StatusNoContent, ""},
+			{`{"upstream":"auth","request_headers":["x-deny"]}`, "204", http.StatusNoContent, ""},
+		} {
+			w.configure(row.config)
+			a := w.send(request{header: []string{"X-Deny: " + row.answer}})
+			Expect([]any{a.status, a.seen.Get("X-User")}).To(Equal([]any{row.status, row.user}), "%s: %s", row.config, row.answer)
 		}
 	})
 

@@ -55,7 +55,14 @@ func extAuthz() policy {
 			{`{"upstream":"auth","body_bytes":8388609}`, "Filter_config.body_bytes", "8388609 is not between 0 and 8388608"},
 			{`{"upstream":"auth","timeout":"2m"}`, "Filter_config.timeout", "2m0s is not between 1ms and 1m"},
 			{`{"upstream":"auth","on_error":"open"}`, "Filter_config.on_error", `"open" is not one of deny, allow`},
-			{`{"upstream":"auth","request_headers":["cookie"]}`, "Filter_config", `unknown field "request_headers"`},
+			{`{"upstream":"auth","request_header":["cookie"]}`, "Filter_config", `unknown field "request_header"`},
+			{`{"upstream":"auth","request_headers":[]}`, "Filter_config.request_headers", "names no header; leave it out if the server may receive all headers"},
+			{`{"upstream":"auth","request_headers":["Host"]}`, "Filter_config.request_headers", `"Host" need not be named; the server always receives method, path and host`},
+			{`{"upstream":"auth","request_headers":["upgrade"]}`, "Filter_config.request_headers", `"upgrade" belongs to the connection and cannot be passed on`},
+			{`{"upstream":"auth","request_headers":["cookie","Cookie"]}`, "Filter_config.request_headers", `"Cookie" is named twice`},
+			{`{"upstream":"auth-grpc","protocol":"grpc","request_headers":["cookie"]}`, "Filter_config.request_headers", "requires protocol http; a gRPC call has all headers of the request in its message"},
+			{`{"upstream":"auth","allow_status":"3xx"}`, "Filter_config.allow_status", `"3xx" is not one of 200, 2xx`},
+			{`{"upstream":"auth-grpc","protocol":"grpc","allow_status":"2xx"}`, "Filter_config.allow_status", "requires protocol http; over gRPC, the status OK allows a request"},
 		},
 	}
 }

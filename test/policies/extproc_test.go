@@ -60,7 +60,7 @@ var _ = Describe("An external processor", func() {
 		w.attach(onShop)
 		return w
 	}
-	const away = "the external processor cannot be asked\n"
+	const away = "the external processor is not available\n"
 
 	It("answers with a status and a body of its own", func() {
 		a := processing(`{"upstream":"processor"}`).send(request{header: []string{"X-Deny: 401", "Accept: text/html"}})

@@ -58,7 +58,7 @@ func jwt() policy {
 			{`{"issuer":"me","jwks":{"keys":[]}}`, "Filter_config.jwks", "has 0 keys, none of which can be used: tokens are verified with RSA keys of 2048 bits or more, elliptic-curve keys (P-256, P-384, P-521) or Ed25519 keys, for signatures"},
 			{`{"issuer":"me","jwks":` + issuer.JWKS() + `,"jwks_uri":"https://a.test/keys"}`, "Filter_config.jwks", "cannot be combined with jwks_uri or upstream; remove these"},
 			{`{"issuer":"https://a.test","audiences":[]}`, "Filter_config.audiences", "is empty, so no token would be accepted; name at least one audience, or omit audiences"},
-			{`{"issuer":"https://a.test","from":{"header":"a","query":"b"}}`, "Filter_config.from", "takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts"},
+			{`{"issuer":"https://a.test","from":{"header":"a","query":"b"}}`, "Filter_config.from", "takes exactly one of header, cookie and query, because it would be unclear which of two tokens counts"},
 			{`{"issuer":"https://a.test","from":{"header":"Cookie"}}`, "Filter_config.from.header", `"Cookie" cannot carry a token; for a cookie, use the field cookie`},
 			{`{"issuer":"https://a.test","from":{"cookie":"a.*"}}`, "Filter_config.from", `"a.*" must be a name of A-Z a-z 0-9 _ - of at most 255 characters`},
 			{`{"issuer":"https://a.test","from":{"cookie":"a","prefix":"b"}}`, "Filter_config.from.prefix", "requires header"},

@@ -3,7 +3,7 @@ package policies_test
 import "fmt"
 
 func redirect() policy {
-	const nowhere = `leads nowhere else; set scheme, host, port, path, prefix, regex or strip_query, such as {"path":"/new"}`
+	const nowhere = `changes nothing; set scheme, host, port, path, prefix, regex or strip_query, such as {"path":"/new"}`
 	return policy{
 		kind:    "route_filter_redirect",
 		config:  `{"host":"New.test","path":"/new","code":302}`,

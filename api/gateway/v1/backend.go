@@ -20,7 +20,7 @@ type Backend struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
-	Weight *int32 `json:"weight,omitempty"`
+	Weight *int32 `json:"weight,omitempty" model:"upstream_weight"`
 
 	BackendSettings `json:",inline"`
 }
@@ -33,11 +33,11 @@ type BackendSettings struct {
 	// over TLS) or h2 (HTTP/2 over TLS). Default: derived from appProtocol of the Service's port, else http.
 	// +optional
 	// +kubebuilder:validation:Enum=http;h2c;tls;h2
-	Protocol string `json:"protocol,omitempty"`
+	Protocol string `json:"protocol,omitempty" model:"upstream_protocol"`
 	// How Envoy selects an endpoint for a request. Default: round_robin.
 	// +optional
 	// +kubebuilder:validation:Enum=round_robin;least_request;random;ring_hash;maglev
-	Strategy string `json:"strategy,omitempty"`
+	Strategy string `json:"strategy,omitempty" model:"upstream_strategy"`
 	// How the gateway verifies the Service's certificate, if the protocol is tls or h2.
 	// +optional
 	TLS *BackendTLS `json:"tls,omitempty"`
@@ -47,8 +47,9 @@ type BackendSettings struct {
 	// Settings of the connections to an endpoint.
 	// +optional
 	Connection *Connection `json:"connection,omitempty"`
-	// Limits of concurrent connections, requests and retries, for all endpoints of the Service together.
-	// A request above a limit gets 503 immediately; a retry above the limit is not made.
+	// Limits of concurrent connections, requests and retries, for all endpoints of the Service, and of
+	// the route's other Services with equal settings, together. A request above a limit gets 503
+	// immediately; a retry above the limit is not made.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
 	// When an endpoint that fails is ejected: it gets no requests for some time.
@@ -59,7 +60,7 @@ type BackendSettings struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
-	PanicThresholdPercent *int32 `json:"panicThresholdPercent,omitempty"`
+	PanicThresholdPercent *int32 `json:"panicThresholdPercent,omitempty" model:"upstream_panic_thresholdpercent"`
 }
 
 // BackendTLS says how the gateway verifies the certificate of a Service.
@@ -69,52 +70,52 @@ type BackendTLS struct {
 	// The Secret with the certificate authorities (ca.crt). One of them must have signed the
 	// certificate. Without it, the system's certificate authorities apply.
 	// +optional
-	CASecret *SecretReference `json:"caSecret,omitempty"`
+	CASecret *SecretReference `json:"caSecret,omitempty" model:"upstream_validation_cacertificate"`
 	// The DNS name or IP address that the certificate must contain. A DNS name is also sent as the SNI.
 	// Default: the host name of an ExternalName Service, else SERVICE.NAMESPACE.svc.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=254
-	SubjectName string `json:"subjectName,omitempty"`
+	SubjectName string `json:"subjectName,omitempty" model:"upstream_validation_subjectname"`
 	// Accept every certificate. Anyone on the network path can then read and change requests.
 	// Default: false.
 	// +optional
-	Insecure bool `json:"insecure,omitempty"`
+	Insecure bool `json:"insecure,omitempty" model:"upstream_tls_insecure"`
 	// The Secret of type kubernetes.io/tls with the certificate and key that the gateway presents to
 	// the Service. Without it, the gateway presents none.
 	// +optional
-	ClientSecret *SecretReference `json:"clientSecret,omitempty"`
+	ClientSecret *SecretReference `json:"clientSecret,omitempty" model:"upstream_client_certificate"`
 }
 
 // HealthCheck is an active health check.
 type HealthCheck struct {
 	// The path to request. Without a path there is no health check.
 	// +optional
-	Path *URLPath `json:"path,omitempty"`
+	Path *URLPath `json:"path,omitempty" model:"upstream_hc_path"`
 	// The Host header. Default: the name of Envoy's cluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
-	Host string `json:"host,omitempty"`
+	Host string `json:"host,omitempty" model:"upstream_hc_host"`
 	// Seconds between checks. Default: 5.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
-	IntervalSeconds *int32 `json:"intervalSeconds,omitempty"`
+	IntervalSeconds *int32 `json:"intervalSeconds,omitempty" model:"upstream_hc_intervalseconds"`
 	// Seconds after which a check without an answer fails. Default: 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
-	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" model:"upstream_hc_timeoutseconds"`
 	// Consecutive failed checks after which an endpoint is unhealthy. Default: 3.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
-	UnhealthyThreshold *int32 `json:"unhealthyThreshold,omitempty"`
+	UnhealthyThreshold *int32 `json:"unhealthyThreshold,omitempty" model:"upstream_hc_unhealthythresholdcount"`
 	// Consecutive successful checks after which an endpoint is healthy again. Default: 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
-	HealthyThreshold *int32 `json:"healthyThreshold,omitempty"`
+	HealthyThreshold *int32 `json:"healthyThreshold,omitempty" model:"upstream_hc_healthythresholdcount"`
 }
 
 // Connection has the settings of the connections to an endpoint.
@@ -123,18 +124,18 @@ type Connection struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
-	ConnectTimeoutSeconds *int32 `json:"connectTimeoutSeconds,omitempty"`
+	ConnectTimeoutSeconds *int32 `json:"connectTimeoutSeconds,omitempty" model:"upstream_connect_timeoutseconds"`
 	// Seconds after which an idle connection is closed; 0 means never. Default: 4.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
-	IdleTimeoutSeconds *int32 `json:"idleTimeoutSeconds,omitempty"`
+	IdleTimeoutSeconds *int32 `json:"idleTimeoutSeconds,omitempty" model:"upstream_idle_timeoutseconds"`
 	// Seconds of silence before a connection is probed, and between probes; 0 means never.
 	// Default: 30.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=7200
-	KeepaliveIntervalSeconds *int32 `json:"keepaliveIntervalSeconds,omitempty"`
+	KeepaliveIntervalSeconds *int32 `json:"keepaliveIntervalSeconds,omitempty" model:"upstream_keepalive_intervalseconds"`
 }
 
 // Limits bound what is concurrent (Envoy's circuit breakers).
@@ -143,33 +144,33 @@ type Limits struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
-	MaxConnections *int32 `json:"maxConnections,omitempty"`
+	MaxConnections *int32 `json:"maxConnections,omitempty" model:"upstream_max_connections"`
 	// Requests that wait for a connection. Default: 4096.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
-	MaxPending *int32 `json:"maxPending,omitempty"`
+	MaxPending *int32 `json:"maxPending,omitempty" model:"upstream_max_pending"`
 	// Requests in total. Default: 4096.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
-	MaxRequests *int32 `json:"maxRequests,omitempty"`
+	MaxRequests *int32 `json:"maxRequests,omitempty" model:"upstream_max_requests"`
 	// Retries. Default: 4096.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
-	MaxRetries *int32 `json:"maxRetries,omitempty"`
+	MaxRetries *int32 `json:"maxRetries,omitempty" model:"upstream_max_retries"`
 	// The percentage of the concurrent requests that may be retries (retry budget). It replaces maxRetries. 0 means no budget.
 	// Default: 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
-	RetryBudgetPercent *int32 `json:"retryBudgetPercent,omitempty"`
+	RetryBudgetPercent *int32 `json:"retryBudgetPercent,omitempty" model:"upstream_retry_budgetpercent"`
 	// Concurrent retries that a retry budget always allows, however few requests there are. Default: 3.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
-	RetryBudgetMinCount *int32 `json:"retryBudgetMinCount,omitempty"`
+	RetryBudgetMinCount *int32 `json:"retryBudgetMinCount,omitempty" model:"upstream_retry_budgetmincount"`
 }
 
 // Outlier says when an endpoint that fails is ejected: it gets no requests for some time.
@@ -178,10 +179,10 @@ type Outlier struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
-	Threshold *int32 `json:"threshold,omitempty"`
+	Threshold *int32 `json:"threshold,omitempty" model:"upstream_outlier_thresholdcount"`
 	// Seconds for which the endpoint gets no requests. Default: 3.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
-	EjectionSeconds *int32 `json:"ejectionSeconds,omitempty"`
+	EjectionSeconds *int32 `json:"ejectionSeconds,omitempty" model:"upstream_outlier_ejectionseconds"`
 }

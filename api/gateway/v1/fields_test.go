@@ -3,8 +3,10 @@ package v1_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/mapping"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -154,10 +157,34 @@ var _ = Describe("The fields", func() {
 			"routes[].timeouts.request":              "no", // limit
 			"routes[].timeouts.idle":                 "300s",
 			"routes[].timeouts.grpc":                 "grpc-timeout", // is ignored
+			"routes[].timeouts.stream":               "no",           // limit
 			"routes[].retries.perTry":                "no",           // limit of its own
 			"routes[].retries.backoff":               "5ms",
 			"routes[].retries.maxBackoff":            "20", // times backoff
 		}))
+	})
+
+	It("have the bounds of the model", func() {
+		bounds := map[string]string{}
+		walk("", definitions()["GatewayHost"].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"], func(path string, f apiextensionsv1.JSONSchemaProps) {
+			if f.Minimum != nil && f.Maximum != nil {
+				bounds[path] = fmt.Sprintf("%.0f-%.0f", *f.Minimum, *f.Maximum)
+			}
+		})
+		compared := 0
+		compare := func(object any, path func(field string) string) {
+			t := reflect.TypeOf(object)
+			for i := range t.NumField() {
+				field, _, _ := strings.Cut(t.Field(i).Tag.Get("form"), ",")
+				if bound := t.Field(i).Tag.Get("range"); bound != "" && field != "Upstream_port" {
+					Expect(bounds).To(HaveKeyWithValue(path(field), bound))
+					compared++
+				}
+			}
+		}
+		compare(model.Upstream{}, func(field string) string { return "routes[].services[]" + mapping.BackendField(field) })
+		compare(model.Service{}, func(field string) string { return strings.TrimPrefix(mapping.HostField(field), "spec.") })
+		Expect(compared).To(BeNumerically(">", 15))
 	})
 
 	It("are explained by kubectl", func(ctx context.Context) {

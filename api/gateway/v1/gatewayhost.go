@@ -123,11 +123,11 @@ type TLS struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=315360000
-	HSTSSeconds *int32 `json:"hstsSeconds,omitempty"`
+	HSTSSeconds *int32 `json:"hstsSeconds,omitempty" model:"hsts_seconds"`
 	// The Secret with the certificate authorities (ca.crt). One of them must have signed a client's
 	// certificate. Without it, clients need no certificate.
 	// +optional
-	ClientCASecret *SecretReference `json:"clientCASecret,omitempty"`
+	ClientCASecret *SecretReference `json:"clientCASecret,omitempty" model:"client_validation_cacertificate"`
 }
 
 // FilterReference names a RouteFilter in the same namespace.

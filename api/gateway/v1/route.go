@@ -217,6 +217,9 @@ type Timeouts struct {
 	// The maximum of a client's grpc-timeout, which then limits the exchange. Default: grpc-timeout is ignored.
 	// +optional
 	GRPC Duration `json:"grpc,omitempty"`
+	// The limit of a request and its response, streams and WebSockets included, at most 24h. Default: no limit.
+	// +optional
+	Stream Duration `json:"stream,omitempty"`
 }
 
 // Duration is a time with a unit, such as 1.5s, 200ms or 1h30m.
@@ -236,7 +239,7 @@ type Retries struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	RetryOn []RetryCondition `json:"retryOn,omitempty"`
+	RetryOn []RetryCondition `json:"retryOn,omitempty" model:"on"`
 	// Only requests with one of these methods are retried. Empty means all methods.
 	// +optional
 	// +listType=set
@@ -244,7 +247,7 @@ type Retries struct {
 	Methods []Method `json:"methods,omitempty"`
 	// The limit of each attempt, at most 24h. Default: no limit of its own.
 	// +optional
-	PerTry Duration `json:"perTry,omitempty"`
+	PerTry Duration `json:"perTry,omitempty" model:"per_try"`
 	// An attempt continues after perTry while the next one runs; the first answer wins. Requires perTry, and a route whose methods are
 	// all idempotent.
 	// +optional
@@ -255,7 +258,7 @@ type Retries struct {
 	Backoff Duration `json:"backoff,omitempty"`
 	// The longest wait before any retry, 1ms to 1h. Default: 20 times backoff.
 	// +optional
-	MaxBackoff Duration `json:"maxBackoff,omitempty"`
+	MaxBackoff Duration `json:"maxBackoff,omitempty" model:"max_backoff"`
 }
 
 // RetryCondition is one of Envoy's conditions for a retry.

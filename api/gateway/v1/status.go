@@ -10,6 +10,11 @@ type Status struct {
 	// The proxy that serves the object. Empty means all proxies of the installation.
 	// +optional
 	Proxy string `json:"proxy,omitempty"`
+	// The installation that writes this status: the namespace and name of its Lease. Others leave it alone
+	// while that Lease is held.
+	// +optional
+	// +kubebuilder:validation:MaxLength=317
+	Controller string `json:"controller,omitempty"`
 	// The number of Envoys that have the object.
 	// +optional
 	Envoys *int32 `json:"envoys,omitempty"`

@@ -61,7 +61,7 @@ app.kubernetes.io/part-of: gatehouse
 {{- $names := dict }}
 {{- range $p := .Values.proxies }}
 {{- if hasKey $names $p.name }}
-{{- fail (printf "proxies: the name %s is there twice; each proxy needs a name of its own" $p.name) }}
+{{- fail (printf "proxies: the name %s occurs twice; each proxy needs its own name" $p.name) }}
 {{- end }}
 {{- $_ := set $names $p.name true }}
 {{- $list = append $list (mustMergeOverwrite (deepCopy $.Values.envoy) (deepCopy $p)) }}

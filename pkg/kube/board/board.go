@@ -239,7 +239,7 @@ func (b *Board) Publish(ctx context.Context, p replicas.Post) error {
 			WithAPIVersion("v1").WithKind("Pod").WithName(b.opts.Pod).WithUID(types.UID(b.opts.PodUID)))
 	}
 	if _, err := b.client.Apply(ctx, m, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
-		return fmt.Errorf("writing ConfigMap %s/%s, which tells the other replicas of the Envoys of this one: %w", b.opts.Namespace, b.name, err)
+		return fmt.Errorf("writing ConfigMap %s/%s, which reports the Envoys of this replica to the others: %w", b.opts.Namespace, b.name, err)
 	}
 	b.content = content
 	if b.published.IsZero() {
@@ -392,7 +392,7 @@ func (b *Board) end(ctx context.Context, m *corev1.ConfigMap) (err error) {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q},"data":{%q:"true"},"binaryData":null}`, m.UID, m.ResourceVersion, endedKey)
 	name := m.Name
 	if m, err = b.client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}); err != nil {
-		return fmt.Errorf("telling by ConfigMap %s/%s that its replica has ended: %w", b.opts.Namespace, name, err)
+		return fmt.Errorf("recording in ConfigMap %s/%s that its replica has ended: %w", b.opts.Namespace, name, err)
 	}
 	return b.removeOld(ctx, m)
 }

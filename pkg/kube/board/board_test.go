@@ -21,7 +21,7 @@ import (
 
 func TestBoard(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(45 * time.Second) // client-go pauses for up to 30 s before it watches again
+	SetDefaultEventuallyTimeout(time.Minute) // client-go pauses for up to 30 s before it watches again
 	RunSpecs(t, "kube/board")
 }
 

@@ -62,7 +62,7 @@ var _ = Describe("The table of reasons in docs/kubernetes.md", func() {
 		Expect(reasons).To(ContainElements("NoUpstream", "NoEndpoints", "Quarantined"))
 		without := []string{
 			"Accepted", "ResolvedRefs", // reasons of conditions that are True
-			"KubernetesUnreadable", "KubernetesUnwritable", "TLSDirectory", // of no Kubernetes object
+			"KubernetesUnreadable", "KubernetesUnwritable", "KubernetesShared", "TLSDirectory", // of no Kubernetes object
 		}
 		for _, reason := range reasons {
 			if !slices.Contains(without, reason) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -135,6 +136,41 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 		Consistently(func() string { return versions(ctx) }).WithTimeout(time.Second).Should(HavePrefix(before))
 		Expect(faults.texts()).To(BeEmpty())
 	}, NodeTimeout(2*time.Minute))
+
+	It("claims an object as it was read, and says whether the API server keeps who wrote it", func(ctx context.Context) {
+		create(ctx, "GatewayHost", "claimed")
+		w, err := New(Options{Config: config(k.Kubeconfig), Controller: "ns/self", Fault: (&faults{}).set, Log: slog.New(slog.DiscardHandler)})
+		Expect(err).NotTo(HaveOccurred())
+		claim := func(controller string, older int64) result {
+			GinkgoHelper()
+			all := list(ctx, "GatewayHost")
+			o := all[slices.IndexFunc(all, func(o Object) bool { return o.Name == "claimed" })]
+			return w.write(ctx, job{ref: o.Ref, uid: o.UID, status: gatewayv1.Status{Controller: controller}, claims: o.ResourceVersion - older})
+		}
+		r := claim("ns/self", 0)
+		Expect(r.err).NotTo(HaveOccurred())
+		Expect(r.unnamed).To(BeFalse())
+		Expect(isTestFailed(claim("ns/other", 1).err)).To(BeTrue())
+		Expect(isTestFailed(claim(strings.Repeat("x", 318), 0).err)).To(BeFalse(), "it is invalid")
+		all := list(ctx, "GatewayHost")
+		replaced := w.write(ctx, job{ref: Ref{"GatewayHost", "shop", "claimed"}, uid: "former", status: all[0].Status})
+		Expect(isTestFailed(replaced.err)).To(BeTrue())
+		controller := func() (string, error) {
+			return k.Kubectl(ctx, "get", "gatewayhost", "claimed", "--namespace", "shop", "--output", "jsonpath={.status.controller}")
+		}
+		Expect(controller()).To(Equal("ns/self"))
+
+		By("an older CRD")
+		var patch []string
+		for version := range 2 {
+			patch = append(patch, fmt.Sprintf(`{"op": "remove", "path": "/spec/versions/%d/schema/openAPIV3Schema/properties/status/properties/controller"}`, version))
+		}
+		Expect(k.Kubectl(ctx, "patch", "crd", "gatewayhosts.gateway.gatehouse.dev", "--type=json", "--patch", "["+strings.Join(patch, ",")+"]")).NotTo(BeEmpty())
+		Eventually(func() bool { r = claim("ns/self", 0); return r.unnamed }).WithTimeout(30 * time.Second).Should(BeTrue())
+		q := newQueue("ns/self")
+		w.settle(q, r)
+		Expect(q.unnamed).To(Equal(map[string]bool{"GatewayHost": true}))
+	}, NodeTimeout(time.Minute))
 
 	It("reports what it may not do, and does the rest", func(ctx context.Context) {
 		create(ctx, "GatewayHost", "allowed")

@@ -22,6 +22,9 @@ type Cached struct {
 type known struct {
 	// served are the proxies of this installation.
 	served []string
+	// installations are the others; yields collects, for each of them, the first object of both whose status it writes.
+	installations *Installations
+	yields        map[string]Ref
 	// replicas are all replicas, this one first.
 	replicas []heard
 	// conditions are the mirror's conditions, by object.

@@ -1,6 +1,10 @@
 package status
 
 import (
+	"maps"
+	"slices"
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,9 +133,29 @@ var _ = Describe("The facts about an object", func() {
 		Expect(have).To(Equal(4))
 	})
 
-	DescribeTable("are written by one installation", func(o Cached, b translate.Object, ours bool) {
-		Expect(known{served: []string{"gatehouse"}}.isOurs(o, &b)).To(Equal(ours))
+	here, unused := translate.Object{Proxies: []string{"gatehouse"}}, translate.Object{}
+	writtenBy := func(kind, proxy, controller string) Cached {
+		return Cached{Object: Object{Ref: Ref{kind, "shop", "x"}, Status: gatewayv1.Status{Proxy: proxy, Controller: controller}}}
+	}
+
+	DescribeTable("are written by one installation", func(o Cached, b translate.Object, ours bool, yields ...string) {
+		others := &Installations{self: "ns/self", now: func() time.Time { return start.Add(goneAfter) }, known: map[string]*installation{
+			"ns/alive": {since: start.Add(time.Second)}, "ns/gone": {since: start},
+		}}
+		k := known{served: []string{"gatehouse"}, installations: others, yields: map[string]Ref{}}
+		Expect(k.isOurs(o, &b)).To(Equal(ours))
+		Expect(slices.Collect(maps.Keys(k.yields))).To(ConsistOf(yields))
 	},
+		Entry("a host that another one with this proxy writes", writtenBy("GatewayHost", "gatehouse", "ns/alive"), here, false, "ns/alive"),
+		Entry("a host that another one wrote, which is gone", writtenBy("GatewayHost", "gatehouse", "ns/gone"), here, true),
+		Entry("a host that one wrote of which nothing is known", writtenBy("GatewayHost", "gatehouse", "ns/new"), here, false, "ns/new"),
+		Entry("a host that this one wrote", writtenBy("GatewayHost", "gatehouse", "ns/self"), here, true),
+		Entry("a host that another one wrote for a proxy that it no longer names", writtenBy("GatewayHost", "other", "ns/alive"), here, true),
+		Entry("a filter that another one with this proxy writes", writtenBy("RouteFilter", "gatehouse", "ns/alive"), here, false, "ns/alive"),
+		Entry("a filter of both that nobody uses here", writtenBy("RouteFilter", "gatehouse", "ns/alive"), unused, false),
+		Entry("a filter that another one with other proxies writes: no clash", writtenBy("RouteFilter", "other", "ns/alive"), here, false),
+		Entry("a filter that another one wrote, which is gone", writtenBy("RouteFilter", "other", "ns/gone"), here, true),
+		Entry("a filter that another one no longer uses", writtenBy("RouteFilter", "", "ns/alive"), here, true),
 		Entry("a host", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}}}, translate.Object{Proxies: []string{"gatehouse"}}, true),
 		Entry("a host that belonged to another installation", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}, Status: gatewayv1.Status{Proxy: "other"}}},
 			translate.Object{Proxies: []string{"gatehouse"}}, true),

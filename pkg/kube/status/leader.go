@@ -49,7 +49,7 @@ func (e Election) Lead(ctx context.Context, work func(context.Context)) error {
 	lock := &faultyLock{
 		Interface: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name}, Client: client,
-			LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
+			LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity}, Labels: map[string]string{leaseLabel: ""},
 		},
 		fault: e.Fault,
 	}

@@ -27,6 +27,8 @@ type Sources struct {
 	Heard  func() bool
 	// Moved is closed when the others may report something else.
 	Moved func() <-chan struct{}
+	// Installations knows which other installations exist.
+	Installations *Installations
 	// Registry has the conditions of the mirror.
 	Registry *status.Registry
 	Log      *slog.Logger
@@ -103,7 +105,7 @@ func (l *Looker) Look(ctx context.Context) (objects []Object, ok bool) {
 	}
 	l.failed = false
 	own := l.from.Report()
-	k := known{served: l.from.Proxies, replicas: []heard{readReport(replicas.Other{Report: &own}, own.Envoys)}, conditions: byObject(l.from.Registry.Conditions())}
+	k := known{served: l.from.Proxies, installations: l.from.Installations, yields: map[string]Ref{}, replicas: []heard{readReport(replicas.Other{Report: &own}, own.Envoys)}, conditions: byObject(l.from.Registry.Conditions())}
 	others := l.from.Others()
 	for i, still := range replicas.WithoutMoved(l.from.Registry.Envoys(), others) {
 		k.replicas = append(k.replicas, readReport(others[i], still.Envoys))
@@ -128,6 +130,7 @@ func (l *Looker) Look(ctx context.Context) (objects []Object, ok bool) {
 		o.Facts, o.Pending = facts, !built
 		objects = append(objects, o.Object)
 	}
+	l.from.Installations.yield(k.yields)
 	for ref := range l.first {
 		if !there[ref] {
 			delete(l.first, ref)
@@ -137,14 +140,25 @@ func (l *Looker) Look(ctx context.Context) (objects []Object, ok bool) {
 }
 
 // isOurs reports whether this installation writes the status of an object. If several installations use it, the first
-// one that has written its status does.
+// one that has written its status does, until it is gone.
 func (k known) isOurs(o Cached, became *translate.Object) bool {
 	if became.Ignored {
 		return false
 	}
-	written := o.Status.Proxy
+	written, writer := o.Status.Proxy, o.Status.Controller
 	ours := slices.Contains(k.served, written)
-	if o.Kind != gatewayv1.KindGatewayHost && written != "" && !ours {
+	// A GatewayHost has one proxy: what was written for that of another installation is about a former spec.proxy.
+	shared := written != "" && (ours || o.Kind != gatewayv1.KindGatewayHost)
+	switch {
+	case !shared || writer == k.installations.self:
+	case writer == "": // by a version that did not write it
+		if !ours {
+			return false
+		}
+	case !k.installations.isGone(writer):
+		if before, ok := k.yields[writer]; ours && len(became.Proxies) > 0 && (!ok || o.String() < before.String()) {
+			k.yields[writer] = o.Ref
+		}
 		return false
 	}
 	return len(became.Proxies) > 0 || ours

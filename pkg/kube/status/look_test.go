@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -40,9 +41,10 @@ var _ = Describe("A look at all objects", func() {
 			Report: func() replicas.Report {
 				return replicas.Report{Replica: "a", Seen: map[string]int64{"GatewayHost": seen}}
 			},
-			Others:   func() []replicas.Other { return nil },
-			Heard:    func() bool { return heard },
-			Registry: status.NewRegistry(), Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Others:        func() []replicas.Other { return nil },
+			Heard:         func() bool { return heard },
+			Installations: &Installations{self: "shop/lease", now: time.Now, known: map[string]*installation{}},
+			Registry:      status.NewRegistry(), Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		look = func() ([]Object, bool) { return l.Look(context.WithoutCancel(ctx)) }
 	})

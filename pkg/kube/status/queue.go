@@ -31,6 +31,8 @@ type job struct {
 	ref    Ref
 	uid    types.UID
 	status gatewayv1.Status
+	// claims is the version that the object must have, if this installation did not write its status before; 0 means any.
+	claims int64
 	// since is when the user's change was seen, due when it may be written.
 	since, due time.Time
 	// detail says that only a message or the number of Envoys differs.
@@ -39,7 +41,10 @@ type job struct {
 
 // queue has what is to be written. It has no goroutine and no clock.
 type queue struct {
-	known map[Ref]*entry
+	// controller is the name of this installation in a status. Kinds in unnamed have an older CRD without that field.
+	controller string
+	unnamed    map[string]bool
+	known      map[Ref]*entry
 	// jobs are the writes that are due now or later.
 	jobs map[Ref]*job
 	// forbidden are kinds that must not be written before a time.
@@ -68,8 +73,11 @@ type entry struct {
 	absent time.Time
 }
 
-func newQueue() *queue {
-	return &queue{known: map[Ref]*entry{}, jobs: map[Ref]*job{}, forbidden: map[string]time.Time{}}
+func newQueue(controller string) *queue {
+	return &queue{
+		controller: controller, unnamed: map[string]bool{},
+		known: map[Ref]*entry{}, jobs: map[Ref]*job{}, forbidden: map[string]time.Time{},
+	}
 }
 
 // take compares what is known of all objects with their status. It returns the time after which that may differ without a
@@ -109,6 +117,9 @@ func (q *queue) takeOne(o Object, now time.Time) (again time.Duration) {
 	}
 	e.measure(&o.Facts, now)
 	wanted, again := statusOf(o.Facts, e.status, now)
+	if !q.unnamed[o.Kind] {
+		wanted.Controller = q.controller
+	}
 	if same(e.status, wanted) {
 		delete(q.jobs, o.Ref)
 		return again
@@ -118,7 +129,10 @@ func (q *queue) takeOne(o Object, now time.Time) (again time.Duration) {
 		j = &job{ref: o.Ref, since: now}
 		q.jobs[o.Ref] = j
 	}
-	j.uid, j.status = o.UID, wanted
+	j.uid, j.status, j.claims = o.UID, wanted, 0
+	if e.status.Controller != q.controller {
+		j.claims = e.version
+	}
 	j.due, j.detail = e.due(wanted, j.since)
 	return again
 }
@@ -186,7 +200,8 @@ func same(a, b gatewayv1.Status) bool {
 	if (a.Envoys == nil) != (b.Envoys == nil) || a.Envoys != nil && *a.Envoys != *b.Envoys {
 		return false
 	}
-	return a.ObservedGeneration == b.ObservedGeneration && a.Proxy == b.Proxy && conditions.Equal(a.Conditions, b.Conditions)
+	return a.ObservedGeneration == b.ObservedGeneration && a.Proxy == b.Proxy && a.Controller == b.Controller &&
+		conditions.Equal(a.Conditions, b.Conditions)
 }
 
 // next returns the job to do now, or nil, and when to call it again; 0 means after a change. What a user changed last comes

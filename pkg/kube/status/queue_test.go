@@ -13,7 +13,7 @@ import (
 
 func TestStatus(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "kube/status")
 }
 
@@ -53,8 +53,36 @@ func drain(q *queue, now time.Time) (names []string) {
 }
 
 var _ = Describe("The queue of statuses", func() {
+	It("claims an object in the version that was read, and then names its writer", func() {
+		q := newQueue("ns/self")
+		of := func(controller string) []Object {
+			return []Object{with(host("web", 1), func(o *Object) { o.ResourceVersion, o.Status.Controller = 9, controller })}
+		}
+		for _, before := range []string{"", "ns/gone"} {
+			q.take(of(before), start)
+			Expect(q.jobs[host("web", 1).Ref].claims).To(Equal(int64(9)))
+			Expect(q.jobs[host("web", 1).Ref].status.Controller).To(Equal("ns/self"))
+		}
+		q.take(of("ns/self"), start)
+		Expect(q.jobs[host("web", 1).Ref].claims).To(BeZero())
+
+		By("a status that names another writer differs")
+		written := with(host("web", 1), func(o *Object) { o.ResourceVersion, o.Status = 10, q.jobs[o.Ref].status })
+		q.take([]Object{written}, start)
+		Expect(q.jobs).To(BeEmpty())
+		written.Status.Controller = "ns/gone"
+		q.take([]Object{written}, start)
+		Expect(q.jobs).To(HaveLen(1))
+
+		By("a CRD without the field")
+		q.unnamed["GatewayHost"] = true
+		written.Status.Controller = ""
+		q.take([]Object{written}, start)
+		Expect(q.jobs).To(BeEmpty())
+	})
+
 	It("writes an object once, and again if its status changes", func() {
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		j, _ := q.next(start)
 		Expect(j.status.ObservedGeneration).To(Equal(int64(1)))
@@ -81,7 +109,7 @@ var _ = Describe("The queue of statuses", func() {
 	})
 
 	It("overwrites a change by somebody else", func() {
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
 		q.take([]Object{with(host("web", 1), func(o *Object) { o.ResourceVersion = 99 })}, after(1))
@@ -89,7 +117,7 @@ var _ = Describe("The queue of statuses", func() {
 	})
 
 	It("has the newest change first, and details last", func() {
-		q := newQueue()
+		q := newQueue("")
 		all := []Object{}
 		for n := range 3 {
 			all = append(all, host(fmt.Sprint("old", n), 1))
@@ -105,7 +133,7 @@ var _ = Describe("The queue of statuses", func() {
 
 	It("delays a new generation while Envoys are about to receive it", func() {
 		waiting := with(host("web", 2), func(o *Object) { o.Facts.Replicas[0].Built = false })
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
 		q.take([]Object{waiting}, after(10))
@@ -125,7 +153,7 @@ var _ = Describe("The queue of statuses", func() {
 		refused := with(host("web", 2), func(o *Object) {
 			o.Facts.Replicas[0].Lacks = []conditions.Lack{{Envoy: "x", Refused: true, Message: "no"}}
 		})
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
 		q.take([]Object{refused}, after(10))
@@ -134,7 +162,7 @@ var _ = Describe("The queue of statuses", func() {
 	})
 
 	It("writes nothing about a generation that this replica has not built", func() {
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		q.take([]Object{with(host("web", 2), func(o *Object) { o.Pending = true })}, start)
 		Expect(drain(q, after(60))).To(BeEmpty())
@@ -143,7 +171,7 @@ var _ = Describe("The queue of statuses", func() {
 	})
 
 	It("drops a write that is no longer needed", func() {
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
 		q.take([]Object{with(host("web", 1), func(o *Object) { o.Facts.Replicas[0].Envoys = 2 })}, after(1))
@@ -152,7 +180,7 @@ var _ = Describe("The queue of statuses", func() {
 	})
 
 	It("puts an object that a user changes again before earlier changes", func() {
-		q := newQueue()
+		q := newQueue("")
 		q.away(job{}, start)
 		q.take([]Object{host("web", 1)}, start)
 		q.take([]Object{host("web", 1), host("api", 1)}, after(0.1))
@@ -161,7 +189,7 @@ var _ = Describe("The queue of statuses", func() {
 	})
 
 	It("writes a change of proxy immediately", func() {
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
 		q.take([]Object{with(host("web", 1), func(o *Object) { o.Facts.Proxies = []string{"inner"} })}, after(1))
@@ -173,7 +201,7 @@ var _ = Describe("The queue of statuses", func() {
 		gone := func() []Object {
 			return []Object{with(host("web", 1), func(o *Object) { o.Facts.Replicas[0].Envoys = 0 })}
 		}
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
 		Expect(q.take(gone(), after(10))).To(Equal(30 * time.Second))
@@ -187,7 +215,7 @@ var _ = Describe("The queue of statuses", func() {
 	})
 
 	It("limits how often the number of Envoys is written", func() {
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
 		writes := 0
@@ -202,7 +230,7 @@ var _ = Describe("The queue of statuses", func() {
 
 	It("reports after some seconds that an Envoy lacks what every Envoy had", func() {
 		lacking := with(host("web", 1), func(o *Object) { o.Facts.Replicas[0].Lacks = []conditions.Lack{{Envoy: "x"}} })
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		Expect(drain(q, start)).To(HaveLen(1))
 		Expect(q.take([]Object{lacking}, after(20))).To(Equal(10 * time.Second))
@@ -217,7 +245,7 @@ var _ = Describe("The queue of statuses", func() {
 	})
 
 	It("retries failed writes, and waits longer for an API server that stays away", func() {
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1), host("api", 1)}, start)
 		first, _ := q.next(start)
 		second, _ := q.next(start)
@@ -252,7 +280,7 @@ var _ = Describe("The queue of statuses", func() {
 	})
 
 	It("retries an object, or a kind, without delaying others", func() {
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		j, _ := q.next(start)
 		q.retry(*j, after(60))
@@ -276,7 +304,7 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(q.known[host("web", 1).Ref].version).To(Equal(int64(201)))
 
 		By("a forbidden kind")
-		q = newQueue()
+		q = newQueue("")
 		q.take([]Object{host("web", 2), with(host("f", 1), func(o *Object) { o.Kind = "RouteFilter" })}, after(10))
 		q.forbidden["GatewayHost"] = after(25)
 		Expect(drain(q, after(10))).To(Equal([]string{"f"}))
@@ -284,7 +312,7 @@ var _ = Describe("The queue of statuses", func() {
 	})
 
 	It("forgets deleted objects, and treats a new object with the same name as another one", func() {
-		q := newQueue()
+		q := newQueue("")
 		q.take([]Object{host("web", 1)}, start)
 		j, _ := q.next(start)
 		q.take([]Object{with(host("web", 1), func(o *Object) { o.UID, o.ResourceVersion = "2", 12 })}, after(1))

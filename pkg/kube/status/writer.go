@@ -3,13 +3,15 @@ package status
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -51,6 +53,8 @@ type Object struct {
 // Options of a Writer. All are required.
 type Options struct {
 	Config *rest.Config
+	// Controller is the name of this installation in a status, that of its Lease.
+	Controller string
 	// Look returns all objects that belong to this installation; ok is false if they are not known now. One goroutine
 	// calls it.
 	Look func(ctx context.Context) (objects []Object, ok bool)
@@ -85,19 +89,20 @@ func New(o Options) (*Writer, error) {
 	return &Writer{opts: o, client: client}, nil
 }
 
-// uidPath is what a patch tests.
-const uidPath = "/metadata/uid"
+const fieldManager = "gatehouse"
 
 // result is how a patch ended.
 type result struct {
 	job
 	version int64
+	// unnamed says that the API server left out who wrote the status: the CRD is older than the field.
+	unnamed bool
 	err     error
 }
 
 // Run writes until ctx ends. It returns when no patch is in flight.
 func (w *Writer) Run(ctx context.Context) {
-	q := newQueue()
+	q := newQueue(w.opts.Controller)
 	done := make(chan result)
 	running := 0
 	defer func() {
@@ -161,24 +166,39 @@ func maxTime(a, b time.Time) time.Time {
 // write patches the status of one object.
 func (w *Writer) write(ctx context.Context, j job) result {
 	r := result{job: j}
-	body, err := json.Marshal([]map[string]any{
-		// An object that was created again under the name is a different one. (A merge patch of a status ignores the uid.)
-		{"op": "test", "path": uidPath, "value": j.uid},
-		{"op": "add", "path": "/status", "value": j.status},
-	})
+	// An object that was created again under the name is a different one. (A merge patch of a status ignores the uid.)
+	patch := []map[string]any{{"op": "test", "path": "/metadata/uid", "value": j.uid}}
+	if j.claims > 0 { // another installation may claim it, too
+		version := strconv.FormatInt(j.claims, 10)
+		patch = append(patch, map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": version})
+	}
+	body, err := json.Marshal(append(patch, map[string]any{"op": "add", "path": "/status", "value": j.status}))
 	if err != nil {
 		r.err = err
 		return r
 	}
 	resource := gatewayv1.GroupVersion().WithResource(gatewayv1.Resource(j.ref.Kind))
 	o, err := w.client.Resource(resource).Namespace(j.ref.Namespace).
-		Patch(ctx, j.ref.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: "gatehouse"}, "status")
+		Patch(ctx, j.ref.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: fieldManager}, "status")
 	if err != nil {
 		r.err = err
 		return r
 	}
 	r.version = ParseVersion(o.GetResourceVersion())
+	controller, _, _ := unstructured.NestedString(o.Object, "status", "controller")
+	r.unnamed = controller != j.status.Controller
 	return r
+}
+
+// isTestFailed reports whether an object is not what a patch tests. The API server says only that it cannot apply the
+// patch; it names the object if it finds its status invalid.
+func isTestFailed(err error) bool {
+	var answer apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) {
+		return false
+	}
+	details := answer.Status().Details
+	return details == nil || details.Name == ""
 }
 
 // settle records how a patch ended.
@@ -186,9 +206,15 @@ func (w *Writer) settle(q *queue, r result) {
 	now := w.opts.Now()
 	switch {
 	case r.err == nil:
+		if r.unnamed && !q.unnamed[r.ref.Kind] {
+			q.unnamed[r.ref.Kind] = true
+			w.opts.Log.Warn("the CustomResourceDefinition of a kind is older than this program: apply those of its chart",
+				"kind", r.ref.Kind)
+		}
 		q.wrote(r.job, r.version, now)
 		w.opts.Fault(r.ref.Kind, "")
-	case apierrors.IsNotFound(r.err), strings.Contains(r.err.Error(), uidPath): // it is gone or was replaced by a new one
+	case apierrors.IsNotFound(r.err), isTestFailed(r.err):
+		// It is gone, was replaced by a new one, or is not as it was when this installation claimed it.
 		q.drop(r.job)
 	case apierrors.IsForbidden(r.err):
 		q.retry(r.job, time.Time{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,7 +24,7 @@ var (
 var _ = DescribeTable("The answer to a patch", func(answer error, others time.Duration, again time.Duration, fault string) {
 	faults := &faults{}
 	w := &Writer{opts: Options{Fault: faults.set, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return start }}}
-	q := newQueue()
+	q := newQueue("")
 	q.take([]Object{host("first", 1)}, start)
 	j, _ := q.next(start)
 	w.settle(q, result{job: *j, err: answer})
@@ -44,7 +45,8 @@ var _ = DescribeTable("The answer to a patch", func(answer error, others time.Du
 	Entry("the API server is away", errors.New("connection refused"), time.Second, time.Second, ""),
 	Entry("the API server is overloaded", apierrors.NewTooManyRequests("later", 1), time.Second, time.Second, ""),
 	Entry("the object is gone", apierrors.NewNotFound(hosts, "first"), time.Duration(0), time.Duration(0), ""),
-	Entry("another object has its name", apierrors.NewBadRequest("testing path /metadata/uid failed"), time.Duration(0), time.Duration(0), ""),
+	Entry("another object has its name, or it has changed since it was claimed",
+		apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0, false), time.Duration(0), time.Duration(0), ""),
 	Entry("its status is refused", apierrors.NewBadRequest("no"), time.Duration(0), time.Minute, ""),
 	Entry("its status is invalid", apierrors.NewInvalid(schema.GroupKind{Kind: "GatewayHost"}, "first", nil), time.Duration(0), time.Minute, ""),
 	Entry("its kind is forbidden", apierrors.NewForbidden(hosts, "first", errors.New("no")), 15*time.Second, 15*time.Second,

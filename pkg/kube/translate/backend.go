@@ -13,6 +13,7 @@ import (
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/mapping"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -68,7 +69,7 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 		}
 	}
 	u := model.NewUpstream()
-	u.IP, u.Port, u.Protocol = w.ref.Name+"."+w.ref.Namespace+".svc", number, protocolOf(port.AppProtocol)
+	u.IP, u.Port, u.Protocol = w.ref.Name+"."+w.ref.Namespace+".svc", number, mapping.Protocol(port.AppProtocol)
 	var from *backend
 	if svc.Spec.Type == corev1.ServiceTypeExternalName {
 		// With the final dot, the search domains of Envoy's resolver, such as those of its Pod, do not apply.
@@ -79,7 +80,7 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 	plain := *u
 	nameCertificate(&plain, from, "")
 	u.Protocol = cmp.Or(w.protocol, u.Protocol)
-	s.settle(u, w)
+	mapping.ReadBackend(&gatewayv1.Backend{BackendSettings: w.settings}, w.settingsAt, u, s.secretOf)
 	nameCertificate(u, from, w.subject)
 	u.Name = upstreamName(w.ref.Namespace, w.ref.Name, number, variantOf(plain, *u, w))
 	if w.weight != nil {
@@ -174,102 +175,29 @@ func portOf(svc *corev1.Service, wanted intstr.IntOrString) (port corev1.Service
 	return port, 0, fmt.Sprintf("has no TCP port %s; it has %s", wanted.String(), strings.Join(have, ", "))
 }
 
-// protocolOf returns the protocol for the appProtocol of a port: Kubernetes' own names, and those of
-// IANA and others that are in use. Any other value is http.
-func protocolOf(appProtocol *string) string {
-	if appProtocol == nil {
-		return "http"
-	}
-	switch strings.ToLower(*appProtocol) {
-	case "kubernetes.io/h2c", "h2c", "http2", "grpc":
-		return "h2c"
-	case "https", "tls", "kubernetes.io/wss", "wss":
-		return "tls"
-	case "h2", "grpcs":
-		return "h2"
-	}
-	return "http"
-}
-
-// settle applies the settings of a wish to an upstream.
-func (s *scope) settle(u *model.Upstream, w wish) {
-	b := w.settings
-	u.Protocol = cmp.Or(b.Protocol, u.Protocol)
-	u.Strategy = cmp.Or(b.Strategy, u.Strategy)
-	if t := b.TLS; t != nil {
-		u.TLSInsecure = t.Insecure
-		u.ValidationSubjectName = t.SubjectName
-		if t.CASecret != nil {
-			u.ValidationCACertificate, _ = s.secret(w.settingsAt+".tls.caSecret", s.secretRef(*t.CASecret), forAuthorities)
-		}
-		if t.ClientSecret != nil {
-			u.ClientCertificate, _ = s.secret(w.settingsAt+".tls.clientSecret", s.secretRef(*t.ClientSecret), forPair)
-		}
-	}
-	if h := b.HealthCheck; h != nil {
-		if h.Path != nil {
-			u.HCPath = string(*h.Path)
-		}
-		u.HCHost = h.Host
-		set(&u.HCIntervalSeconds, h.IntervalSeconds)
-		set(&u.HCTimeoutSeconds, h.TimeoutSeconds)
-		set(&u.HCUnhealthyThresholdCount, h.UnhealthyThreshold)
-		set(&u.HCHealthyThresholdCount, h.HealthyThreshold)
-	}
-	if c := b.Connection; c != nil {
-		set(&u.ConnectTimeoutSeconds, c.ConnectTimeoutSeconds)
-		set(&u.IdleTimeoutSeconds, c.IdleTimeoutSeconds)
-		set(&u.KeepaliveIntervalSeconds, c.KeepaliveIntervalSeconds)
-	}
-	if l := b.Limits; l != nil {
-		set(&u.MaxConnections, l.MaxConnections)
-		set(&u.MaxPending, l.MaxPending)
-		set(&u.MaxRequests, l.MaxRequests)
-		set(&u.MaxRetries, l.MaxRetries)
-		set(&u.RetryBudgetPercent, l.RetryBudgetPercent)
-		set(&u.RetryBudgetMinCount, l.RetryBudgetMinCount)
-	}
-	if o := b.Outlier; o != nil {
-		set(&u.OutlierThresholdCount, o.Threshold)
-		set(&u.OutlierEjectionSeconds, o.EjectionSeconds)
-	}
-	set(&u.PanicThresholdPercent, b.PanicThresholdPercent)
-}
-
-func set(to *int, n *int32) {
-	if n != nil {
-		*to = int(*n)
-	}
-}
-
 // secretRef returns the Secret that a reference names.
 func (s *scope) secretRef(r gatewayv1.SecretReference) Ref {
 	return Ref{KindSecret, cmp.Or(string(r.Namespace), s.of.Namespace), string(r.Name)}
 }
 
+// secretOf makes the secret for a Secret that is named at a path, and returns its name. The names of fields for
+// certificate authorities end with CASecret; the others are for a certificate with its key.
+func (s *scope) secretOf(path string, r gatewayv1.SecretReference) string {
+	p := forPair
+	if strings.HasSuffix(strings.ToLower(path), "casecret") {
+		p = forAuthorities
+	}
+	name, _ := s.secret(path, s.secretRef(r), p)
+	return name
+}
+
 // upstreamField returns the field of a wish that a field of the upstream comes from.
 func upstreamField(w wish, field string) string {
-	path, known := map[string]string{
-		"Upstream_name": "", "Upstream_ip": "", "Upstream_weight": ".weight",
-		"Upstream_hc_path": ".healthCheck.path", "Upstream_hc_host": ".healthCheck.host",
-		"Upstream_hc_intervalseconds": ".healthCheck.intervalSeconds", "Upstream_hc_timeoutseconds": ".healthCheck.timeoutSeconds",
-		"Upstream_hc_unhealthythresholdcount": ".healthCheck.unhealthyThreshold", "Upstream_hc_healthythresholdcount": ".healthCheck.healthyThreshold",
-		"Upstream_strategy": ".strategy", "Upstream_protocol": ".protocol",
-		"Upstream_validation_cacertificate": ".tls.caSecret", "Upstream_validation_subjectname": ".tls.subjectName",
-		"Upstream_tls_insecure": ".tls.insecure", "Upstream_client_certificate": ".tls.clientSecret",
-		"Upstream_connect_timeoutseconds": ".connection.connectTimeoutSeconds", "Upstream_idle_timeoutseconds": ".connection.idleTimeoutSeconds",
-		"Upstream_keepalive_intervalseconds": ".connection.keepaliveIntervalSeconds",
-		"Upstream_max_connections":           ".limits.maxConnections", "Upstream_max_pending": ".limits.maxPending",
-		"Upstream_max_requests": ".limits.maxRequests", "Upstream_max_retries": ".limits.maxRetries",
-		"Upstream_retry_budgetpercent": ".limits.retryBudgetPercent", "Upstream_retry_budgetmincount": ".limits.retryBudgetMinCount",
-		"Upstream_outlier_thresholdcount": ".outlier.threshold", "Upstream_outlier_ejectionseconds": ".outlier.ejectionSeconds",
-		"Upstream_panic_thresholdpercent": ".panicThresholdPercent",
-	}[field]
-	switch {
-	case field == "Upstream_port":
+	if field == "Upstream_port" {
 		return w.portAt
-	case !known || path == "":
-		return w.at
 	}
-	return w.settingsAt + path
+	if path := mapping.BackendField(field); path != "" {
+		return w.settingsAt + path
+	}
+	return w.at
 }

@@ -108,6 +108,6 @@ var _ = Describe("Thousands of objects", func() {
 		routes := "  routes:\n" + strings.Repeat("  - {services: [{name: none, port: 80}]}\n", 1000)
 		list := problems(newCluster(hostOf(routes)).step(), "GatewayHost shop/web")
 		Expect(list).To(HaveLen(21))
-		Expect(list[20]).To(Equal(" Invalid: there are 980 more problems; they show when these are solved"))
+		Expect(list[20]).To(Equal(" Invalid: 980 more problems will be shown when these are solved"))
 	})
 })

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/mapping"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -36,8 +37,7 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 		s.problem("spec.virtualhost.fqdn", HostConflict, "%s has the host %s on proxy %s and is older; this one is left out", holder.ref, svc.FQDN, proxy)
 		return
 	}
-	closed := s.virtualHost(svc, h.Spec.VirtualHost)
-	svc.Public = h.Spec.Public
+	closed := s.virtualHost(svc, &h.Spec)
 	s.make(svc, "")
 	s.make(&model.ProxyService{Proxy: proxy, Service: svc.Name}, "")
 	filters, broken := s.filters("spec.filters", h.Spec.Filters, model.KindService)
@@ -65,29 +65,22 @@ func (s *scope) useFilters(h *gatewayv1.GatewayHost) {
 	}
 }
 
-// virtualHost sets the certificates of a service and the fields that depend on them. It reports
-// whether the service must be closed.
-func (s *scope) virtualHost(svc *model.Service, vh gatewayv1.VirtualHost) (closed bool) {
-	const at = "spec.virtualhost.tls"
-	t := vh.TLS
-	if t == nil {
-		return false
+// virtualHost sets the certificates and fields of a service. It reports whether the service must be closed.
+func (s *scope) virtualHost(svc *model.Service, spec *gatewayv1.GatewayHostSpec) (closed bool) {
+	if t := spec.VirtualHost.TLS; t != nil {
+		const at = "spec.virtualhost.tls"
+		if t.SecretName != "" {
+			ref := gatewayv1.SecretReference{Name: t.SecretName, Namespace: t.SecretNamespace}
+			s.certificate(svc, at+".secretName", ref)
+		}
+		for i, ref := range t.AdditionalSecrets {
+			s.certificate(svc, fmt.Sprintf("%s.additionalSecrets[%d]", at, i), ref)
+		}
 	}
-	if t.SecretName != "" {
-		s.certificate(svc, at+".secretName", gatewayv1.SecretReference{Name: t.SecretName, Namespace: t.SecretNamespace})
-	}
-	for i, ref := range t.AdditionalSecrets {
-		s.certificate(svc, fmt.Sprintf("%s.additionalSecrets[%d]", at, i), ref)
-	}
-	svc.HTTPS = cmp.Or(t.HTTPS, svc.HTTPS)
-	set(&svc.HSTSSeconds, t.HSTSSeconds)
-	if t.ClientCASecret != nil {
-		svc.ClientCACertificate, _ = s.secret(at+".clientCASecret", s.secretRef(*t.ClientCASecret), forAuthorities)
-	}
+	mapping.ReadHost(spec, svc, s.secretOf)
 	wrong := svc.Validate()
 	for _, e := range wrong {
-		field := map[string]string{"Https": ".https", "Hsts_seconds": ".hstsSeconds", "Client_validation_cacertificate": ".clientCASecret"}[e.Field]
-		s.problem(at+field, Invalid, "%s", e.Message)
+		s.problem(mapping.HostField(e.Field), Invalid, "%s", e.Message)
 	}
 	if len(wrong) == 0 {
 		return false
@@ -142,19 +135,19 @@ func (s *scope) filters(at string, list []gatewayv1.FilterReference, on model.Ki
 func (s *scope) route(r *routeReading) {
 	filters, closed := s.filters(r.at+".filters", r.spec.Filters, model.KindRoute)
 	upstreams, broken := s.services(r)
-	closed = closed || broken || r.broken
+	closed = closed || broken || r.Broken
 	if closed {
-		r.route.Config.Rewrite, r.route.Config.Timeouts, r.route.Config.Retries = nil, nil, nil
+		r.Config.Rewrite, r.Config.Timeouts, r.Config.Retries = nil, nil, nil
 	}
-	s.make(r.route, r.at)
+	s.make(r.Route.Route, r.at)
 	if closed {
 		return // without an upstream it answers a fixed 503
 	}
 	for _, u := range upstreams {
-		s.make(&model.RouteUpstream{Service: r.route.Service, Route: r.route.Name, Upstream: u.name}, u.path)
+		s.make(&model.RouteUpstream{Service: r.Service, Route: r.Name, Upstream: u.name}, u.path)
 	}
 	for _, f := range filters {
-		s.make(&model.RouteFilter{Service: r.route.Service, Route: r.route.Name, Filter: f.name}, f.path)
+		s.make(&model.RouteFilter{Service: r.Service, Route: r.Name, Filter: f.name}, f.path)
 	}
 }
 
@@ -169,7 +162,7 @@ func (s *scope) services(r *routeReading) (uses []filterUse, broken bool) {
 		seen[id]++
 		name, f := s.upstream(wish{
 			at: at + ".name", portAt: at + ".port", settingsAt: at, ref: ref, port: b.Port, settings: b.BackendSettings, weight: b.Weight,
-			place: fmt.Sprintf("%s/%s/%s/%d", s.of.Namespace, s.of.Name, r.route.Name, seen[id]), repeated: seen[id] > 1,
+			place: fmt.Sprintf("%s/%s/%s/%d", s.of.Namespace, s.of.Name, r.Name, seen[id]), repeated: seen[id] > 1,
 		})
 		broken = broken || f == unusable
 		if f == granted {

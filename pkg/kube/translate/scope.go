@@ -62,7 +62,7 @@ func (r *result) allProblems() []Problem {
 	if r.dropped == 0 {
 		return r.problems
 	}
-	return append(slices.Clone(r.problems), Problem{Reason: Invalid, Message: fmt.Sprintf("there are %d more problems; they show when these are solved", r.dropped)})
+	return append(slices.Clone(r.problems), Problem{Reason: Invalid, Message: fmt.Sprintf("%d more problems will be shown when these are solved", r.dropped)})
 }
 
 // closed returns the first problem, for objects that name this one; the zero Problem if there is none.

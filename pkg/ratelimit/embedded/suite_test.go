@@ -18,7 +18,7 @@ import (
 
 func TestEmbedded(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "embedded")
 }
 

@@ -9,24 +9,24 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
 )
 
-// Place is a proxy on which a filter counts.
-type Place struct {
+// Scope is a proxy on which a filter counts.
+type Scope struct {
 	Proxy *model.ProxyTree
 	// Limits contain the filter's domain in Named if the proxy has it.
 	Limits Proxy
 }
 
-// PlacesOf returns the places of a filter on proxies.
-func PlacesOf(f *model.ParsedFilter, proxies []*model.ProxyTree) []Place {
+// ScopesOf returns the scopes of a filter on proxies.
+func ScopesOf(f *model.ParsedFilter, proxies []*model.ProxyTree) []Scope {
 	var names []string
 	if spec, ok := f.Spec.(*model.RateLimitFilter); ok && spec.Domain != "" {
 		names = []string{spec.Domain}
 	}
-	places := make([]Place, len(proxies))
+	scopes := make([]Scope, len(proxies))
 	for i, p := range proxies {
-		places[i] = Place{p, OfProxy(p, names)}
+		scopes[i] = Scope{p, OfProxy(p, names)}
 	}
-	return places
+	return scopes
 }
 
 // Advisor finds filters that limit nothing. It compares a filter with a domain
@@ -44,9 +44,9 @@ type unmetKey struct {
 func NewAdvisor() Advisor { return Advisor{map[unmetKey][]string{}} }
 
 // Advise returns why a filter, or a part of it, limits nothing where link
-// attaches it, on the proxies of places. forwards means that a route there has an
+// attaches it, on the proxies of scopes. forwards means that a route there has an
 // upstream: Envoy counts only forwarded requests.
-func (a Advisor) Advise(link model.Key, f *model.ParsedFilter, forwards bool, places []Place) []model.Condition {
+func (a Advisor) Advise(link model.Key, f *model.ParsedFilter, forwards bool, scopes []Scope) []model.Condition {
 	spec, ok := f.Spec.(*model.RateLimitFilter)
 	switch {
 	case !ok:
@@ -63,7 +63,7 @@ func (a Advisor) Advise(link model.Key, f *model.ParsedFilter, forwards bool, pl
 	}
 	var list []model.Condition
 	proxies := map[string][]string{} // by message
-	for _, p := range places {
+	for _, p := range scopes {
 		code, messages := a.adviseAt(p, spec)
 		for _, message := range messages {
 			if len(proxies[message]) == 0 {
@@ -79,13 +79,13 @@ func (a Advisor) Advise(link model.Key, f *model.ParsedFilter, forwards bool, pl
 	return list
 }
 
-func (a Advisor) adviseAt(p Place, f *model.RateLimitFilter) (code string, messages []string) {
+func (a Advisor) adviseAt(p Scope, f *model.RateLimitFilter) (code string, messages []string) {
 	domain := p.Limits.domain(f)
 	switch {
 	case p.Limits.Default == nil:
-		return model.NoRates, []string{"limits nothing: no globalconfig_ratelimit holds"}
+		return model.NoRates, []string{"limits nothing: no globalconfig_ratelimit applies"}
 	case domain == nil:
-		return model.UnknownDomain, []string{fmt.Sprintf("limits nothing: no globalconfig_ratelimit of domain %q holds%s", f.Domain, p.nearestDomain(f.Domain))}
+		return model.UnknownDomain, []string{fmt.Sprintf("limits nothing: no globalconfig_ratelimit of domain %q applies%s", f.Domain, p.nearestDomain(f.Domain))}
 	}
 	k := unmetKey{f, domain.RateLimitConfig}
 	messages, known := a.unmet[k]
@@ -97,7 +97,7 @@ func (a Advisor) adviseAt(p Place, f *model.RateLimitFilter) (code string, messa
 }
 
 // nearestDomain returns the domain of the proxy that is most similar to a name.
-func (p Place) nearestDomain(name string) string {
+func (p Scope) nearestDomain(name string) string {
 	var known []string
 	for _, g := range p.Proxy.GlobalConfigs {
 		if d := DomainOf(g); d != nil {

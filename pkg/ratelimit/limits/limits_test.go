@@ -63,7 +63,7 @@ var _ = Describe("A descriptor", func() {
 	DescribeTable("matches no rate", func(descriptor, want string, paths ...string) {
 		Expect(limits.Unmet(filterOf(descriptor), domainOf(paths...))).To(Equal([]string{want}))
 	},
-		Entry("in an empty domain", `{"path":"x"}`, `descriptor path meets no rate of domain "shop", which has none`),
+		Entry("in an empty domain", `{"path":"x"}`, `descriptor path meets no rate of domain "shop", which has no rates`),
 		Entry("with another value", `{"generic_key":"shp"}`, `descriptor generic_key=shp meets no rate of domain "shop"; the nearest is generic_key=shop, with another value`,
 			"generic_key=api", "generic_key=shop", "generic_kez=shp"),
 		Entry("with a value that cannot be an address", `{"remote_address":"client"}`,
@@ -71,9 +71,9 @@ var _ = Describe("A descriptor", func() {
 		Entry("with a value that cannot be a network", `{"masked_remote_address":"x"}`,
 			`descriptor masked_remote_address meets no rate of domain "shop"; the nearest is masked_remote_address=192.0.2.1, with another value`, "masked_remote_address=192.0.2.1"),
 		Entry("above the rate", `{"generic_key":"a"}`,
-			`descriptor generic_key=a meets no rate of domain "shop"; the nearest is generic_key=a > method, which is deeper: a rate holds at its own depth only`, "generic_key=a>method"),
+			`descriptor generic_key=a meets no rate of domain "shop"; the nearest is generic_key=a > method, which is deeper: a rate applies at its own depth only`, "generic_key=a>method"),
 		Entry("below the rate", `{"generic_key":"a","path":"x"}`,
-			`descriptor generic_key=a > path meets no rate of domain "shop"; the nearest is generic_key=a, which has fewer parts: a rate holds at its own depth only`, "generic_key=a"),
+			`descriptor generic_key=a > path meets no rate of domain "shop"; the nearest is generic_key=a, which has fewer parts: a rate applies at its own depth only`, "generic_key=a"),
 		Entry("in another order", `{"path":"x","method":"x"}`,
 			`descriptor path > method meets no rate of domain "shop"; the nearest is method > path, in another order`, "method>path", "methods"),
 		Entry("with another key", `{"request_headers":"api-key"}`,
@@ -139,7 +139,7 @@ var _ = Describe("A descriptor", func() {
 })
 
 var _ = Describe("An Advisor", func() {
-	place := func(proxy string, domains ...string) limits.Place {
+	place := func(proxy string, domains ...string) limits.Scope {
 		tree := &model.ProxyTree{Proxy: &model.Proxy{Name: proxy}}
 		for i, d := range domains {
 			tree.GlobalConfigs = append(tree.GlobalConfigs, (&model.GlobalConfig{
@@ -147,11 +147,11 @@ var _ = Describe("An Advisor", func() {
 				Config: model.JSON(`{"domain":"` + d + `","descriptors":[{"key":"path","rate_limit":{"unit":"day"}}]}`),
 			}).Parse())
 		}
-		return limits.Place{Proxy: tree, Limits: limits.OfProxy(tree, []string{"shop"})}
+		return limits.Scope{Proxy: tree, Limits: limits.OfProxy(tree, []string{"shop"})}
 	}
 
 	link := model.RouteFilterKey("shop", "root", "each")
-	advise := func(f *model.RateLimitFilter, places ...limits.Place) []model.Condition {
+	advise := func(f *model.RateLimitFilter, places ...limits.Scope) []model.Condition {
 		return limits.NewAdvisor().Advise(link, &model.ParsedFilter{Spec: f}, true, places)
 	}
 
@@ -168,9 +168,9 @@ var _ = Describe("An Advisor", func() {
 		Expect(advise(f,
 			place("e"), place("d"), place("c"), place("a"), place("f", "shops"), place("g", "edge"), place("h", "shop"),
 		)).To(Equal([]model.Condition{
-			{Key: link, Code: "NoRates", Message: "limits nothing: no globalconfig_ratelimit holds (proxy a, c, d and 1 more)", Proxies: []string{"a", "c", "d", "e"}},
-			{Key: link, Code: "UnknownDomain", Message: `limits nothing: no globalconfig_ratelimit of domain "shop" holds; the nearest is "shops" (proxy f)`, Proxies: []string{"f"}},
-			{Key: link, Code: "UnknownDomain", Message: `limits nothing: no globalconfig_ratelimit of domain "shop" holds (proxy g)`, Proxies: []string{"g"}},
+			{Key: link, Code: "NoRates", Message: "limits nothing: no globalconfig_ratelimit applies (proxy a, c, d and 1 more)", Proxies: []string{"a", "c", "d", "e"}},
+			{Key: link, Code: "UnknownDomain", Message: `limits nothing: no globalconfig_ratelimit of domain "shop" applies; the nearest is "shops" (proxy f)`, Proxies: []string{"f"}},
+			{Key: link, Code: "UnknownDomain", Message: `limits nothing: no globalconfig_ratelimit of domain "shop" applies (proxy g)`, Proxies: []string{"g"}},
 			{Key: link, Code: "NoMatchingRate", Message: `descriptor method meets no rate of domain "shop"; the nearest is path (proxy h)`, Proxies: []string{"h"}},
 		}))
 	})

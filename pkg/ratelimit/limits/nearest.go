@@ -16,7 +16,7 @@ func nearest(parts []part, rules []model.RateLimitRule) string {
 	var paths [][]part
 	eachLimit(nil, rules, func(path []part, _ *model.RateLimit) { paths = append(paths, path) })
 	if len(paths) == 0 {
-		return ", which has none"
+		return ", which has no rates"
 	}
 	least := len(differences()) - 1
 	for _, path := range paths {
@@ -38,8 +38,8 @@ func nearest(parts []part, rules []model.RateLimitRule) string {
 func differences() []string {
 	return []string{
 		", with another value",
-		", which is deeper: a rate holds at its own depth only",
-		", which has fewer parts: a rate holds at its own depth only",
+		", which is deeper: a rate applies at its own depth only",
+		", which has fewer parts: a rate applies at its own depth only",
 		", in another order",
 		"",
 	}

@@ -107,12 +107,12 @@ func (s *Scraper) engines(ctx context.Context) []Engine {
 		})
 	}
 	wg.Wait()
-	type place struct{ address, path string }
-	asked := map[place]bool{}
+	type endpoint struct{ address, path string }
+	asked := map[endpoint]bool{}
 	var list []Engine
 	for i, u := range s.urls {
 		list = append(list, slices.DeleteFunc(found[i], func(e Engine) bool {
-			at := place{e.Address, u.RequestURI()}
+			at := endpoint{e.Address, u.RequestURI()}
 			twice := e.Err == nil && asked[at]
 			asked[at] = true
 			return twice

@@ -10,6 +10,6 @@ import (
 
 func TestScrape(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "Metrics of the stock engine")
 }

@@ -239,7 +239,7 @@ func openFile(path, mode string) (*sql.DB, error) {
 }
 
 // CheckCopy reads a database that nobody writes, from its first page to its last. A
-// damaged file, or one that is no database of Gatehouse, is an Invalid error; one of a
+// damaged file, or one that is not a database of Gatehouse, is an Invalid error; one of a
 // newer version is a Conflict error. name is the file's name in errors.
 func CheckCopy(ctx context.Context, path, name string, sealer model.Sealer) (Copy, error) {
 	info, err := os.Stat(path)
@@ -356,7 +356,7 @@ func copyError(ctx context.Context, name string, err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqlite3.SQLITE_CORRUPT {
 		return damageError(ctx, name, err)
 	}
-	return fileError(ctx, name+" is no database of Gatehouse", "name a file that gatehouse backup has written", err)
+	return fileError(ctx, name+" is not a database of Gatehouse", "name a file that gatehouse backup has written", err)
 }
 
 func damageError(ctx context.Context, name string, err error) error {

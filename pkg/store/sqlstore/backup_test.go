@@ -263,7 +263,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 	},
 		Entry("if it is from a newer version", func(file string) {
 			execAll(context.Background(), "sqlite", file, []string{`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, true)`})
-		}, "backup.db has version 9000 of the schema, and this program knows none after "),
+		}, "backup.db has version 9000 of the schema, and this program knows versions up to "),
 		Entry("if it is truncated", func(file string) {
 			info, err := os.Stat(file)
 			Expect(err).NotTo(HaveOccurred())
@@ -285,12 +285,12 @@ var _ = Describe("A backup of an SQLite database", func() {
 		}, "backup.db is damaged (use another backup): a row of the table"),
 		Entry("if it is a text file", func(file string) {
 			Expect(os.WriteFile(file, []byte(strings.Repeat("a dump ", 1000)), 0o600)).To(Succeed())
-		}, "backup.db is no database of Gatehouse (name a file that gatehouse backup has written)"),
-		Entry("if it is empty", func(file string) { Expect(os.Truncate(file, 0)).To(Succeed()) }, "backup.db is no database of Gatehouse"),
+		}, "backup.db is not a database of Gatehouse (name a file that gatehouse backup has written)"),
+		Entry("if it is empty", func(file string) { Expect(os.Truncate(file, 0)).To(Succeed()) }, "backup.db is not a database of Gatehouse"),
 		Entry("if it is from another program", func(file string) {
 			Expect(os.Remove(file)).To(Succeed())
 			execAll(context.Background(), "sqlite", file, []string{"CREATE TABLE proxy (name TEXT)"})
-		}, "backup.db is no database of Gatehouse"),
+		}, "backup.db is not a database of Gatehouse"),
 	)
 
 	It("may have an older schema, which is migrated before the restore", func(ctx SpecContext) {
@@ -396,7 +396,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(model.IsKind(err, model.NotFound)).To(BeTrue(), "%v", err)
 		execAll(ctx, "sqlite", filepath.Join(data, "gatehouse.db"), []string{"CREATE TABLE proxy (name TEXT)"})
 		_, err = backUp(ctx)
-		Expect(err).To(MatchError(ContainSubstring("is no database of Gatehouse")))
+		Expect(err).To(MatchError(ContainSubstring("is not a database of Gatehouse")))
 		Expect(namesIn(dir)).To(Equal([]string{"data", "secret.key"}))
 	})
 })

@@ -144,7 +144,7 @@ func (b *board) End(ctx context.Context, replica string) error {
 	UPDATE replica_report SET ended = true, heard = clock_timestamp(), report = '', mail = '' WHERE replica = $1)
 SELECT pg_notify('`+boardChannel+`', $1::text)`, replica)
 	if err != nil {
-		return fmt.Errorf("telling that this replica has ended: %w", err)
+		return fmt.Errorf("recording that this replica has ended: %w", err)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (b *board) Bury(ctx context.Context, replica string) error {
 	WHERE replica = $1 AND NOT ended AND heard < clock_timestamp() - make_interval(secs => $2) RETURNING replica)
 SELECT pg_notify('`+boardChannel+`', replica) FROM buried`, replica, b.Pace().Gone.Seconds())
 	if err != nil {
-		return fmt.Errorf("telling that replica %s is gone: %w", replica, err)
+		return fmt.Errorf("recording that replica %s is gone: %w", replica, err)
 	}
 	return nil
 }

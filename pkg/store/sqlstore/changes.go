@@ -200,7 +200,7 @@ func (w *writer) ChangedSince(at model.Mark, keys map[model.Key]bool) (changed m
 }
 
 // FirstEntries implements store.Writer.
-func (w *writer) FirstEntries(revision int64) (map[model.Kind][]store.Place, error) {
+func (w *writer) FirstEntries(revision int64) (map[model.Kind][]store.LogPosition, error) {
 	if err := w.flush(); err != nil {
 		return nil, err
 	}
@@ -226,10 +226,10 @@ func (w *writer) FirstEntries(revision int64) (map[model.Kind][]store.Place, err
 	if err != nil {
 		return nil, w.fail("reading the change log", err)
 	}
-	firsts := map[model.Kind][]store.Place{}
+	firsts := map[model.Kind][]store.LogPosition{}
 	for rows.Next() && err == nil {
 		var kind model.Kind
-		var at store.Place
+		var at store.LogPosition
 		err = rows.Scan(&kind, &at.Revision, &at.Seq, &at.Kept)
 		firsts[kind] = append(firsts[kind], at)
 	}
@@ -237,7 +237,7 @@ func (w *writer) FirstEntries(revision int64) (map[model.Kind][]store.Place, err
 }
 
 // ObjectsBefore implements store.Writer.
-func (w *writer) ObjectsBefore(places []store.Place) ([]model.Entry, error) {
+func (w *writer) ObjectsBefore(places []store.LogPosition) ([]model.Entry, error) {
 	nth := make(map[[2]int64]int, len(places))
 	wanted := make([]string, len(places))
 	for i, at := range places {

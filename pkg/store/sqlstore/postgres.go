@@ -220,7 +220,7 @@ func (s *Store) listenOnce(ctx context.Context, cfg *pgx.ConnConfig, connected f
 		number, id, _ := strings.Cut(n.Payload, " ") // an older program sends no ID
 		revision, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
-			return fmt.Errorf("listening for changes: %q is no revision", n.Payload)
+			return fmt.Errorf("listening for changes: %q is not a revision", n.Payload)
 		}
 		s.signal(model.Mark{Revision: revision, ID: id})
 	}

@@ -176,7 +176,7 @@ func resealError(key model.Key, where string, err error) error {
 	}
 	if where != "it" {
 		e.Message = fmt.Sprintf("%s contains a value of %s %q that no key opens, so nothing was sealed again", where, key.Kind, key.Text())
-		e.Hint = "bring the key back into the key file, or let the history go with a smaller --revision-keep-entries, then repeat this"
+		e.Hint = "bring the key back into the key file, or shorten the history with a smaller --revision-keep-entries, then repeat this"
 	}
 	return e
 }

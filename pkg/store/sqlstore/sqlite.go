@@ -78,7 +78,7 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 func sqlitePath(u *url.URL) (string, error) {
 	path := u.Path
 	if u.Host != "" || u.Opaque != "" || u.RawQuery != "" || u.Fragment != "" || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
-		return "", urlError("does not hold an absolute path behind sqlite://, with nothing behind it")
+		return "", urlError("must have an absolute path after sqlite://, and nothing after the path")
 	}
 	return path, nil
 }
@@ -122,7 +122,7 @@ func (s *Store) checkInUse(ctx context.Context, path string) error {
 		return s.openError(ctx, path, err)
 	}
 	if !found {
-		return notInUseError("the file " + path + " holds no database of Gatehouse")
+		return notInUseError("the file " + path + " is not a database of Gatehouse")
 	}
 	return nil
 }

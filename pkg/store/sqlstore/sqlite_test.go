@@ -106,9 +106,9 @@ var _ = Describe("SQLite", func() {
 			return "sqlite://" + path
 		}, "the database file cannot be used", "check that it is an SQLite database"),
 		Entry("a relative path", func(string) string { return "sqlite://data/x.db" },
-			"the database URL does not hold an absolute path", "use sqlite:///absolute/path.db"),
-		Entry("no path", func(string) string { return "sqlite://" }, "the database URL does not hold an absolute path", ""),
+			"the database URL must have an absolute path after sqlite://, and nothing after the path", "use sqlite:///absolute/path.db"),
+		Entry("no path", func(string) string { return "sqlite://" }, "the database URL must have an absolute path after sqlite://, and nothing after the path", ""),
 		Entry("parameters", func(dir string) string { return "sqlite://" + dir + "/x.db?mode=memory" },
-			"the database URL does not hold an absolute path", ""),
+			"the database URL must have an absolute path after sqlite://, and nothing after the path", ""),
 	)
 })

@@ -31,9 +31,16 @@ type column struct {
 }
 
 // namingStrategy derives table and column names from Go names: HCPath becomes hc_path, and
-// HTTPSPort, which GORM would call http_s_port, https_port.
+// HTTPSPort, which GORM would call http_s_port, https_port. The type of a kind, and a field that
+// names an object of it, become the word of the kind: KeySet becomes keyset.
 func namingStrategy() schema.Namer {
-	return schema.NamingStrategy{SingularTable: true, NameReplacer: strings.NewReplacer("HTTPS", "Https", "GlobalConfig", "Globalconfig", "KeySet", "Keyset", "APIKey", "Key")}
+	words := []string{"HTTPS", "Https"}
+	for _, kind := range model.Kinds() {
+		if word := string(kind); kind.Row().Attaches() == "" {
+			words = append(words, reflect.TypeOf(model.New(kind)).Elem().Name(), strings.ToUpper(word[:1])+word[1:])
+		}
+	}
+	return schema.NamingStrategy{SingularTable: true, NameReplacer: strings.NewReplacer(words...)}
 }
 
 // tables describes every kind of the model.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 
@@ -76,7 +77,7 @@ var _ = Describe("A database that a newer version has migrated", func() {
 		for _, inUse := range []bool{false, true} {
 			_, err = sqlstore.Open(ctx, sqlstore.Options{URL: url, InUse: inUse})
 			Expect(model.IsKind(err, model.Conflict)).To(BeTrue(), "%v", err)
-			Expect(err).To(MatchError(MatchRegexp(`^the database has version 9000 of the schema, and this program knows none after \d+ ` +
+			Expect(err).To(MatchError(MatchRegexp(`^the database has version 9000 of the schema, and this program knows versions up to \d+ ` +
 				`\(a newer gatehouse has migrated it: run that version, or restore the backup from before the update, see docs/operations.md\)$`)))
 		}
 	}, onBoth())
@@ -168,5 +169,15 @@ var _ = Describe("A dump of an older version", func() {
 		program("pg_restore", "--clean", "--if-exists", "--no-owner", "--single-transaction", "--dbname="+url, file)
 		_, err = sqlstore.Open(ctx, sqlstore.Options{URL: url})
 		Expect(err).To(MatchError(ContainSubstring("already exists")))
+	})
+})
+
+var _ = Describe("A migration", func() {
+	It("is for both databases, or its name ends with the one that it is for", func() {
+		files, err := os.ReadDir("migrations")
+		Expect(err).NotTo(HaveOccurred())
+		for _, f := range files {
+			Expect(f.Name()).To(MatchRegexp(`^\d{4}_[a-z_]+(\.(sqlite|postgres))?\.sql$`))
+		}
 	})
 })

@@ -21,7 +21,7 @@ type Interrupted struct {
 }
 
 // ObjectsBefore implements store.Writer.
-func (i *Interrupted) ObjectsBefore(places []store.Place) ([]model.Entry, error) {
+func (i *Interrupted) ObjectsBefore(places []store.LogPosition) ([]model.Entry, error) {
 	i.page++
 	i.Before(i.page)
 	return i.Writer.ObjectsBefore(places)

@@ -94,7 +94,7 @@ func namedRoute(name string) *snapshot.Route {
 
 // guarded makes a snapshot of hosts behind one listener, with a keeper.
 func guarded(revision int64, hosts ...*snapshot.Parts) *snapshot.Snapshot {
-	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable(), &snapshot.Keeper{
+	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable(), &snapshot.SecretHost{
 		Host: &routev3.VirtualHost{Name: "login/keeper", Domains: []string{"keeper.invalid"}},
 		Route: func(pair string) (*routev3.Route, error) {
 			m := unavailable()

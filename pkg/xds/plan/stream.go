@@ -51,10 +51,10 @@ type Stream struct {
 	// The Envoy subscribes to secrets, extensions and endpoints by name.
 	secrets, extensions, endpoints named
 	// certificates are the certificates with which secrets were last compared.
-	certificates []*snapshot.Certificate
-	providers    providers
-	retired      retired
-	keeper       keeper
+	certificates   []*snapshot.Certificate
+	providers      providers
+	retired        retired
+	retiredSecrets retiredSecrets
 	// unassigned are clusters that were sent and whose assignment the Envoy is not known to have read
 	// since: the number of the flight by name.
 	unassigned map[string]int
@@ -124,7 +124,7 @@ func (s *Stream) Want(want *snapshot.Snapshot) {
 	s.clusters.want(want.Clusters)
 	s.listeners.want(want.Listeners)
 	s.routes.forget(want.Hosts)
-	s.keeper.settled = false
+	s.retiredSecrets.settled = false
 	s.providers.want(want.Providers)
 	certificates := !slices.Equal(s.certificates, want.Certificates)
 	s.certificates, s.secrets.lookup = want.Certificates, want.Certificate
@@ -164,7 +164,7 @@ func (s *Stream) findNamed(typeURL string) *named {
 func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]string) bool {
 	switch n := s.findNamed(typeURL); {
 	case typeURL == snapshot.RouteType:
-		s.keeper.replaced = len(initial) > 0
+		s.retiredSecrets.replaced = len(initial) > 0
 		return s.routes.subscribe(names, initial, s.want, &s.room)
 	case n == &s.endpoints:
 		return s.subscribeAssignments(names, initial)
@@ -174,8 +174,8 @@ func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]st
 			revision = s.want.Revision
 		}
 		if n == &s.secrets {
-			s.keeper.heard = true
-			s.keeper.settled = s.keeper.settled && !s.isNewPair(names, initial)
+			s.retiredSecrets.heard = true
+			s.retiredSecrets.settled = s.retiredSecrets.settled && !s.isNewPair(names, initial)
 		}
 		return n.subscribe(names, initial, &s.room, revision)
 	case s.collection(typeURL) != nil:
@@ -190,7 +190,7 @@ func (s *Stream) Unsubscribe(typeURL string, names []string) {
 		s.routes.unsubscribe(names)
 	} else if n := s.findNamed(typeURL); n != nil {
 		n.unsubscribe(names)
-		s.keeper.settled = false
+		s.retiredSecrets.settled = false
 	}
 }
 
@@ -217,7 +217,7 @@ func (s *Stream) Ack(nonce string) *Message {
 	case snapshot.SecretType:
 		s.secrets.noteRead(&f.Message)
 	case snapshot.RouteType:
-		s.keeper.replaced = true
+		s.retiredSecrets.replaced = true
 	case snapshot.ExtensionType:
 		s.providers.ack(f, s.want.ExtensionName())
 	case snapshot.EndpointType:
@@ -235,7 +235,7 @@ func (s *Stream) Nack(nonce, text string, now time.Time) (m *Message, guilty str
 		return nil, ""
 	}
 	if f.Type == snapshot.RouteType {
-		s.keeper.replaced = true
+		s.retiredSecrets.replaced = true
 		return &f.Message, s.routes.nack(f, text, now)
 	}
 	guilty = s.collection(f.Type).nack(f, text, now)
@@ -254,7 +254,7 @@ func (s *Stream) Nack(nonce, text string, now time.Time) (m *Message, guilty str
 func (s *Stream) takeFlight(nonce string) *flight {
 	f := s.flights[nonce]
 	delete(s.flights, nonce)
-	s.keeper.heard = true
+	s.retiredSecrets.heard = true
 	if f != nil && f.Type != snapshot.RouteType {
 		s.collection(f.Type).unanswered--
 	}

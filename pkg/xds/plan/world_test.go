@@ -122,9 +122,13 @@ func assignedWorld(revision int64, assignments []*snapshot.Resource, hosts ...*s
 	for _, h := range hosts {
 		b.SetHost(h.Host.Name, h)
 	}
-	for _, a := range assignments {
-		b.SetAssignment(a.Name, a)
-	}
+	b.AssignWith(func(cluster *snapshot.Resource) *snapshot.Resource {
+		i := slices.IndexFunc(assignments, func(a *snapshot.Resource) bool { return a.Name == cluster.Name })
+		if i < 0 {
+			return nil
+		}
+		return assignments[i]
+	})
 	return b.Snapshot(revision)
 }
 

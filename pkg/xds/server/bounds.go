@@ -66,7 +66,7 @@ func nodeID(id string) error {
 	case len(id) > 253:
 		return status.Errorf(codes.InvalidArgument, "the node id has %d bytes, and the name of a proxy at most 253: %s", len(id), hint)
 	case !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(id):
-		return status.Error(codes.InvalidArgument, "the node id has a character that the name of no proxy has; allowed are A-Z a-z 0-9 . _ -: "+hint)
+		return status.Error(codes.InvalidArgument, "the node id has a character that proxy names cannot have; allowed are A-Z a-z 0-9 . _ -: "+hint)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func firstOf[T any](ctx context.Context, recv func() (T, error), within time.Dur
 	case r := <-came:
 		return r.req, r.err
 	case <-timer.C:
-		return nothing, status.Error(codes.DeadlineExceeded, "the stream was opened and nothing was asked: send a first request with the node")
+		return nothing, status.Error(codes.DeadlineExceeded, "the stream sent no request: send a first request with the node")
 	case <-ctx.Done():
 		return nothing, ctx.Err()
 	}

@@ -25,7 +25,7 @@ func (s *Server) Held() string {
 func (s *Server) reports(proxy string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keeper = proxy
+	s.reportedProxy = proxy
 	s.updateHold()
 }
 
@@ -36,8 +36,8 @@ func (s *Server) updateHold() (released bool) {
 		s.held = ""
 		s.opts.Log.Info("envoys are answered again: there is a configuration", "rev", s.revision)
 		return true
-	case s.held == "" && s.published && !s.configured() && s.keeper != "" && !s.opts.AllowEmpty:
-		s.held = "the database has no configuration and never had one, but an Envoy of " + s.keeper + " has one that it got before"
+	case s.held == "" && s.published && !s.configured() && s.reportedProxy != "" && !s.opts.AllowEmpty:
+		s.held = "the database has no configuration and never had one, but an Envoy of " + s.reportedProxy + " has one that it got before"
 		s.logHold()
 	}
 	return false

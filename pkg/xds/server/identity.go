@@ -126,7 +126,7 @@ func (s *Server) identify(ctx context.Context) (Identity, error) {
 	}
 	refusal := &Refusal{}
 	if !errors.As(err, &refusal) {
-		refusal = &Refusal{Reason: ReasonNone, Message: "the identity of the client is not proved", Detail: err.Error()}
+		refusal = &Refusal{Reason: ReasonNone, Message: "the client is not authenticated", Detail: err.Error()}
 	}
 	return Identity{}, s.refuse(ctx, refusal)
 }

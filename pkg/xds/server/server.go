@@ -69,14 +69,14 @@ type Server struct {
 	// foreign counts the unknown names that are kept for clients.
 	foreign atomic.Int64
 
-	mu        sync.Mutex
-	revision  int64
-	published bool
-	held      string // see Held
-	keeper    string // a proxy whose Envoy came with resources
-	snapshots map[string]*snapshot.Snapshot
-	streams   map[*stream]struct{}
-	waits     map[string]map[*wait]struct{} // by proxy
+	mu            sync.Mutex
+	revision      int64
+	published     bool
+	held          string // see Held
+	reportedProxy string // a proxy whose Envoy came with resources
+	snapshots     map[string]*snapshot.Snapshot
+	streams       map[*stream]struct{}
+	waits         map[string]map[*wait]struct{} // by proxy
 	// coming contains, for proxies without an Envoy, until when one is expected to
 	// reconnect.
 	coming    map[string]time.Time

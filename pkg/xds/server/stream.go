@@ -187,7 +187,7 @@ func (st *stream) handle(req *discoveryv3.DeltaDiscoveryRequest) error {
 		}
 		st.plan.SetRoom(st.server.room(st.foreign.has, req.GetTypeUrl()))
 		if !st.plan.Subscribe(req.GetTypeUrl(), names, req.GetInitialResourceVersions()) {
-			return status.Error(codes.ResourceExhausted, "too many names of resources that the proxy does not have are asked for")
+			return status.Error(codes.ResourceExhausted, "too many resources that the proxy does not have are requested")
 		}
 	}
 	if names := req.GetResourceNamesUnsubscribe(); len(names) > 0 {

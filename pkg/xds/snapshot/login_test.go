@@ -31,7 +31,7 @@ func keeping() *snapshot.RouteHead {
 	return must(snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, &routev3.Route{
 		Match:  prefix("/"),
 		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
-	}, &snapshot.Keeper{
+	}, &snapshot.SecretHost{
 		Host: &routev3.VirtualHost{Name: "login/keeper", Domains: []string{"keeper.invalid"}},
 		Route: func(pair string) (*routev3.Route, error) {
 			return &routev3.Route{Name: pair, Match: prefix("/" + pair), Action: to("x")}, nil

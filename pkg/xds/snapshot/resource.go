@@ -48,7 +48,7 @@ type Resource struct {
 	Discovered bool
 	// Objects are the objects that it is made from; nil means the proxy, or nothing stored.
 	Objects []ObjectRef
-	// Endpoints are the objects of a cluster's endpoints, in the order of the endpoints.
+	// Endpoints are the objects of the endpoints of a cluster or an assignment, in their order.
 	Endpoints []ObjectRef
 
 	wire []byte
@@ -78,18 +78,27 @@ type assignment struct {
 func (a assignment) GetName() string { return a.GetClusterName() }
 
 // NewAssignment makes a resource from the endpoints of a cluster. It returns an error if they are
-// invalid for Envoy. object is the object of all endpoints.
-func NewAssignment(a *endpointv3.ClusterLoadAssignment, object ObjectRef) (*Resource, error) {
-	r, err := newResource("assignment", EndpointType, assignment{a}, []ObjectRef{object})
+// invalid for Envoy.
+func NewAssignment(a *endpointv3.ClusterLoadAssignment, objects ...ObjectRef) (*Resource, error) {
+	return newResource("assignment", EndpointType, assignment{a}, objects)
+}
+
+// named returns an assignment for another cluster; r itself if it has the name, or is nil.
+func (r *Resource) named(cluster string) *Resource {
+	if r == nil || r.Name == cluster {
+		return r
+	}
+	a := &endpointv3.ClusterLoadAssignment{}
+	if err := r.Body.UnmarshalTo(a); err != nil {
+		return nil // it was encoded here
+	}
+	a.ClusterName = cluster
+	out, err := NewAssignment(a, r.Objects...)
 	if err != nil {
-		return nil, err
+		return nil // r is valid for Envoy
 	}
-	for _, locality := range a.GetEndpoints() {
-		for range locality.GetLbEndpoints() {
-			r.Endpoints = append(r.Endpoints, object)
-		}
-	}
-	return r, nil
+	out.Endpoints = r.Endpoints
+	return out
 }
 
 // NewListener makes a resource from a listener. It returns an error if the listener is invalid for
@@ -310,12 +319,12 @@ type RouteHead struct {
 	body        []byte
 	sum         hash
 	unavailable *Route
-	keeper      *keeper // nil: none
+	keeper      *secretHost // nil: none
 }
 
 // NewRouteHead encodes a route configuration without hosts. The route unavailable replaces the routes of
 // a host that an Envoy refused. Without a keeper, nothing keeps the secrets of logins.
-func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route, by *Keeper) (*RouteHead, error) {
+func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route, by *SecretHost) (*RouteHead, error) {
 	body, sum, err := encode(rc)
 	if err != nil {
 		return nil, fmt.Errorf("encoding route configuration %q: %w", rc.GetName(), err)

@@ -142,11 +142,15 @@ type Builder struct {
 	certificates                             *certificates
 	pairs                                    []string // of the keeper
 
-	// assignments are the assignments of all discovered clusters, by name. endpoints are those of
+	// assign returns the assignment of a discovered cluster; see AssignWith. endpoints are those of
 	// clusters that are in use, sorted.
-	assignments map[string]*Resource
-	endpoints   []*Resource
-	moved       map[string]struct{} // keys of assignments that changed
+	assign    func(cluster *Resource) *Resource
+	endpoints []*Resource
+	// members are the upstreams of the discovered clusters in use, by cluster. containing is the
+	// reverse.
+	members    map[string][]ObjectRef
+	containing map[ObjectRef]map[string]struct{}
+	moved      map[string]struct{} // clusters whose assignment may have changed
 
 	hosts        []*Host
 	changedHosts map[string]*Host
@@ -162,7 +166,7 @@ func NewBuilder(head *RouteHead, jwt *ExtensionHead) *Builder {
 		head: head, jwt: jwt, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{}, lost: map[string]struct{}{},
 		clusters: newCounts(), secrets: newCounts(), extensions: newCounts(), providers: newCounts(),
 		certificates: newCertificates(), changedHosts: map[string]*Host{},
-		assignments: map[string]*Resource{}, moved: map[string]struct{}{},
+		members: map[string][]ObjectRef{}, containing: map[ObjectRef]map[string]struct{}{}, moved: map[string]struct{}{},
 	}
 	if jwt != nil {
 		b.extensions.add(jwt.Join(nil))
@@ -179,30 +183,33 @@ func (b *Builder) SetListeners(listeners []*Resource, named Named) {
 	b.named = named
 }
 
-// SetAssignment replaces the assignment of a cluster, or removes it if r is nil. It reports
-// whether the proxy uses the cluster. Only then does the snapshot contain the assignment.
-func (b *Builder) SetAssignment(cluster string, r *Resource) bool {
-	if r == nil {
-		delete(b.assignments, cluster)
-	} else {
-		b.assignments[cluster] = r
+// AssignWith sets the function that returns the assignment of a discovered cluster, under the name of
+// any cluster with the same upstreams; nil if it has none.
+func (b *Builder) AssignWith(assign func(cluster *Resource) *Resource) { b.assign = assign }
+
+// MoveEndpoints records that the assignments of the clusters of an upstream may have changed. It reports
+// whether the proxy had such clusters in its last snapshot.
+func (b *Builder) MoveEndpoints(upstream ObjectRef) bool {
+	clusters := b.containing[upstream]
+	for name := range clusters {
+		b.moved[name] = struct{}{}
 	}
-	b.moved[cluster] = struct{}{}
-	return b.clusters.byName[cluster] != nil
+	return len(clusters) > 0
 }
 
 // assigned returns the assignments of the clusters in use. If nothing changed, it returns the same
 // slice as before.
 func (b *Builder) assigned() []*Resource {
 	changes := map[string]*Resource{}
+	b.noteMembers()
 	for _, names := range []map[string]struct{}{b.moved, b.clusters.changed} {
 		for name := range names {
 			var r *Resource
-			if c := b.clusters.byName[name]; c != nil && c.resource.Discovered {
-				r = b.assignments[name]
+			if c := b.clusters.byName[name]; c != nil && c.resource.Discovered && b.assign != nil {
+				r = b.assign(c.resource).named(name)
 			}
 			i, found := search(b.endpoints, name, resourceName)
-			if found && (r == nil || r.Version != b.endpoints[i].Version) || !found && r != nil {
+			if found && (r == nil || r.Version != b.endpoints[i].Version || !slices.Equal(r.Endpoints, b.endpoints[i].Endpoints)) || !found && r != nil {
 				changes[name] = r
 			}
 		}
@@ -212,6 +219,30 @@ func (b *Builder) assigned() []*Resource {
 		b.endpoints = merge(b.endpoints, changes, resourceName)
 	}
 	return b.endpoints
+}
+
+// noteMembers records the upstreams of the discovered clusters in use.
+func (b *Builder) noteMembers() {
+	for name := range b.clusters.changed {
+		for _, upstream := range b.members[name] {
+			delete(b.containing[upstream], name)
+			if len(b.containing[upstream]) == 0 {
+				delete(b.containing, upstream)
+			}
+		}
+		delete(b.members, name)
+		c := b.clusters.byName[name]
+		if c == nil || !c.resource.Discovered {
+			continue
+		}
+		b.members[name] = c.resource.Objects
+		for _, upstream := range c.resource.Objects {
+			if b.containing[upstream] == nil {
+				b.containing[upstream] = map[string]struct{}{}
+			}
+			b.containing[upstream][name] = struct{}{}
+		}
+	}
 }
 
 // SetHost replaces a host, or removes it if parts is nil.

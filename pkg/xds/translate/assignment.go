@@ -7,6 +7,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
@@ -18,7 +19,7 @@ const assignmentTimeout = 5 * time.Second
 
 // discoverEndpoints makes a cluster read its endpoints from an assignment.
 func discoverEndpoints(out *clusterv3.Cluster) {
-	from := adsSource()
+	from := seam.ADS()
 	from.InitialFetchTimeout = seconds(assignmentTimeout)
 	out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
 	out.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: from}
@@ -49,6 +50,9 @@ func Assignment(a *ir.Assignment) *endpointv3.ClusterLoadAssignment {
 		}}
 		if e.Draining {
 			endpoint.HealthStatus = corev3.HealthStatus_DRAINING
+		}
+		if e.Weight > 0 {
+			endpoint.LoadBalancingWeight = u32(e.Weight)
 		}
 		locality.LbEndpoints = append(locality.LbEndpoints, endpoint)
 	}

@@ -13,6 +13,7 @@ import (
 	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
@@ -31,7 +32,7 @@ func invalidHostMatcher() *routev3.HeaderMatcher {
 
 // hostFilter refuses a request that does not have exactly one host or, over TLS, not the host that its connection
 // was made for. It is on the listener, so that it costs nothing per service.
-func hostFilter(l ir.Listener) []filterConfig {
+func hostFilter(l ir.Listener) []seam.Message {
 	policies := map[string]*rbacconfigv3.Policy{"host": {
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
 		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Header{Header: invalidHostMatcher()}}},
@@ -40,7 +41,7 @@ func hostFilter(l ir.Listener) []filterConfig {
 	if l.TLS != nil {
 		policies[misdirected] = misdirectedPolicy()
 	}
-	return []filterConfig{{name: HostFilter, config: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: policies}}}}
+	return []seam.Message{{Name: HostFilter, Config: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: policies}}}}
 }
 
 // dotSegment names the policy that refuses dot segments with parameters. Envoy resolves /..;x/ before it decodes
@@ -82,7 +83,7 @@ func invalidHostReply(ir.Listener) []*hcmv3.ResponseMapper {
 			}},
 		}},
 		StatusCode: u32(http.StatusBadRequest),
-		Body:       inline("the Host has to be one host name or address, with a port or none\n"),
+		Body:       seam.Inline("the Host must be one host name or address, optionally with a port\n"),
 	}}
 }
 
@@ -92,14 +93,14 @@ func hostReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	if l.TLS == nil {
 		return mappers, nil
 	}
-	m, err := refusalReply(misdirected, http.StatusMisdirectedRequest, "this connection was made for another host; make one for this host\n")
+	m, err := refusalReply(misdirected, http.StatusMisdirectedRequest, "this connection was made for another host; open one for this host\n")
 	return append(mappers, m), err
 }
 
-// removeClientHeaders removes headers that a client must not set, before Envoy adds its own values. They are all of
+// cleanRequests removes headers that a client must not set, before Envoy adds its own values. They are all of
 // Envoy's own headers, and those about how the request came here, which only a trusted proxy in front knows. Envoy
 // handles X-Forwarded-For and X-Forwarded-Proto itself.
-func removeClientHeaders(l ir.Listener) (*corev3.TypedExtensionConfig, error) {
+func cleanRequests(l ir.Listener, m *hcmv3.HttpConnectionManager) error {
 	names := []*matcherv3.StringMatcher{{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "x-envoy-"}}}
 	if l.TrustedHops == 0 {
 		for _, name := range []string{
@@ -118,7 +119,10 @@ func removeClientHeaders(l ir.Listener) (*corev3.TypedExtensionConfig, error) {
 		}})
 	}
 	config, err := pack(&earlyv3.HeaderMutation{Mutations: mutations})
-	return &corev3.TypedExtensionConfig{Name: "envoy.http.early_header_mutation.header_mutation", TypedConfig: config}, err
+	m.EarlyHeaderMutationExtensions = []*corev3.TypedExtensionConfig{
+		{Name: "envoy.http.early_header_mutation.header_mutation", TypedConfig: config},
+	}
+	return err
 }
 
 // unhealthy is the header with which an upstream reports that it is unhealthy. An Envoy in front would take it for

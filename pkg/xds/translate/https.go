@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -13,6 +14,7 @@ import (
 
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
@@ -88,9 +90,8 @@ func (e *expressions) number(i int64) *exprv1.Expr {
 }
 
 // refusalReply replaces the status and body of an RBAC policy's 403.
-func refusalReply(policy string, status int, body string) (*hcmv3.ResponseMapper, error) {
-	filter, err := celFilter(fmt.Sprintf("%s == 'rbac_access_denied_matched_policy[%s]'", details, policy))
-	return &hcmv3.ResponseMapper{Filter: filter, StatusCode: u32(status), Body: inline(body)}, err
+func refusalReply(policy string, status uint32, body string) (*hcmv3.ResponseMapper, error) {
+	return seam.Reply(seam.Details+" == '"+seam.Denied(policy)+"'", status, body)
 }
 
 // AnybodyFilter and VerifiedFilter are the names of the filters that separate hosts
@@ -115,54 +116,49 @@ func chainCA(l ir.Listener) string {
 	return l.TLS.Chains[0].ClientCA.Secret
 }
 
-func anybodyFilter(l ir.Listener) []filterConfig {
+func anybodyFilter(l ir.Listener) []seam.Message {
 	if chainCA(l) != "" {
 		return nil
 	}
-	return []filterConfig{{name: AnybodyFilter, config: &rbacv3.RBAC{Rules: refuseAll(certificateRequired)}}}
+	return []seam.Message{{Name: AnybodyFilter, Config: &rbacv3.RBAC{Rules: refuseAll(certificateRequired)}}}
 }
 
-func verifiedFilter(l ir.Listener) []filterConfig {
+func verifiedFilter(l ir.Listener) []seam.Message {
 	if chainCA(l) == "" {
 		return nil
 	}
-	return []filterConfig{{name: verifiedBy(chainCA(l)), config: &rbacv3.RBAC{Rules: refuseAll(certificateRequired)}}}
+	return []seam.Message{{Name: verifiedBy(chainCA(l)), Config: &rbacv3.RBAC{Rules: refuseAll(certificateRequired)}}}
 }
 
 func verifiedBy(secret string) string { return VerifiedFilter + "/" + secret }
 
 // refuseAll refuses every request with the named policy.
-func refuseAll(policy string) *rbacconfigv3.RBAC {
-	return &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{policy: {
-		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
-		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Any{Any: true}}},
-	}}}
-}
+func refuseAll(policy string) *rbacconfigv3.RBAC { return seam.RefuseAll(policy) }
 
-func anybodyOfHost(h *ir.Host) ([]filterConfig, error) {
+func anybodyOfHost(h *ir.Host) ([]seam.Message, error) {
 	if h.ClientCA == "" {
 		return nil, nil
 	}
-	return []filterConfig{{name: AnybodyFilter, config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: refuseAll(certificateRequired)}}}}, nil
+	return []seam.Message{{Name: AnybodyFilter, Config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: refuseAll(certificateRequired)}}}}, nil
 }
 
-func verifiedOfHost(h *ir.Host) ([]filterConfig, error) {
+func verifiedOfHost(h *ir.Host) ([]seam.Message, error) {
 	if h.ClientCA == "" {
 		return nil, nil
 	}
-	return []filterConfig{{name: verifiedBy(h.ClientCA), config: &routev3.FilterConfig{Disabled: true}}}, nil
+	return []seam.Message{{Name: verifiedBy(h.ClientCA), Config: &routev3.FilterConfig{Disabled: true}}}, nil
 }
 
 // anybodyOfRoute allows a route to redirect clients to HTTPS.
-func anybodyOfRoute(r *ir.Route) ([]filterConfig, error) {
+func anybodyOfRoute(r *ir.Route) ([]seam.Message, error) {
 	if !r.Unverified {
 		return nil, nil
 	}
-	return []filterConfig{{name: AnybodyFilter, config: &routev3.FilterConfig{Disabled: true}}}, nil
+	return []seam.Message{{Name: AnybodyFilter, Config: &routev3.FilterConfig{Disabled: true}}}, nil
 }
 
 func certificateReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
-	m, err := refusalReply(certificateRequired, http.StatusForbidden, "this host asks for a client certificate: make a connection for it, over https\n")
+	m, err := refusalReply(certificateRequired, http.StatusForbidden, "this host requires a client certificate: connect to it over https\n")
 	return []*hcmv3.ResponseMapper{m}, err
 }
 
@@ -171,20 +167,20 @@ const HSTSFilter = "envoy.filters.http.header_mutation/hsts"
 
 // hstsFilter is on the HTTPS listener only: the header must not be sent over plain HTTP
 // (RFC 6797 section 7.2).
-func hstsFilter(l ir.Listener) []filterConfig {
+func hstsFilter(l ir.Listener) []seam.Message {
 	if l.TLS == nil {
 		return nil
 	}
-	return []filterConfig{{name: HSTSFilter, config: &headermutationv3.HeaderMutation{}}}
+	return []seam.Message{{Name: HSTSFilter, Config: &headermutationv3.HeaderMutation{}}}
 }
 
-func hstsOfHost(h *ir.Host) ([]filterConfig, error) {
+func hstsOfHost(h *ir.Host) ([]seam.Message, error) {
 	if h.HSTSSeconds == 0 {
 		return nil, nil
 	}
-	return []filterConfig{{name: HSTSFilter, config: &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{
-		ResponseMutations: mutations([]ir.HeaderChange{{
-			Action: ir.HeaderSet, Name: "strict-transport-security", Value: fmt.Sprintf("max-age=%d", h.HSTSSeconds),
-		}}),
+	return []seam.Message{{Name: HSTSFilter, Config: &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{
+		ResponseMutations: []*mutationv3.HeaderMutation{{Action: &mutationv3.HeaderMutation_Append{
+			Append: seam.SetHeader("strict-transport-security", fmt.Sprintf("max-age=%d", h.HSTSSeconds)),
+		}}},
 	}}}}, nil
 }

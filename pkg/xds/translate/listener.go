@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"fmt"
+	"maps"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -8,6 +10,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
@@ -59,10 +62,6 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 	if err != nil {
 		return nil, err
 	}
-	clean, err := removeClientHeaders(l)
-	if err != nil {
-		return nil, err
-	}
 	replies, err := localReplies(l)
 	if err != nil {
 		return nil, err
@@ -70,22 +69,21 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 	out := &hcmv3.HttpConnectionManager{
 		StatPrefix: "http",
 		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
-			ConfigSource: adsSource(), RouteConfigName: RouteConfigName,
+			ConfigSource: seam.ADS(), RouteConfigName: RouteConfigName,
 		}},
-		HttpFilters:                   filters,
-		UpgradeConfigs:                []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: websocket}},
-		UseRemoteAddress:              wrapperspb.Bool(true),
-		XffNumTrustedHops:             uint32(l.TrustedHops), //nolint:gosec // at most 10
-		NormalizePath:                 wrapperspb.Bool(true),
-		MergeSlashes:                  true,
-		StripTrailingHostDot:          true,
-		PathWithEscapedSlashesAction:  escapedSlashes(l.EscapedSlashes),
-		StreamIdleTimeout:             seconds(streamIdleTimeout),
-		RequestTimeout:                seconds(requestTimeout),
-		RequestHeadersTimeout:         seconds(requestHeadersTimeout),
-		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{clean},
-		ServerName:                    "gatehouse",
-		LocalReplyConfig:              replies,
+		HttpFilters:                  filters,
+		UpgradeConfigs:               []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: websocket}},
+		UseRemoteAddress:             wrapperspb.Bool(true),
+		XffNumTrustedHops:            uint32(l.TrustedHops), //nolint:gosec // at most 10
+		NormalizePath:                wrapperspb.Bool(true),
+		MergeSlashes:                 true,
+		StripTrailingHostDot:         true,
+		PathWithEscapedSlashesAction: escapedSlashes(l.EscapedSlashes),
+		StreamIdleTimeout:            seconds(streamIdleTimeout),
+		RequestTimeout:               seconds(requestTimeout),
+		RequestHeadersTimeout:        seconds(requestHeadersTimeout),
+		ServerName:                   "gatehouse",
+		LocalReplyConfig:             replies,
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
 			IdleTimeout:                  seconds(connectionIdleTimeout),
 			HeadersWithUnderscoresAction: underscoreHeaders(l.UnderscoreHeaders),
@@ -96,25 +94,31 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 			InitialConnectionWindowSize: u32(connectionWindowBytes),
 		},
 	}
-	failures, err := loginFailures()
-	if err != nil {
-		return nil, err
-	}
-	unknown, err := unknownKeys()
-	if err != nil {
-		return nil, err
-	}
 	if l.AccessLog {
 		if out.AccessLog, err = accessLogs(requestFormats(l.TLS != nil)); err != nil {
 			return nil, err
 		}
 	}
-	out.AccessLog = append(out.AccessLog, failures, unknown)
+	for _, f := range rows {
+		if f.Manager != nil {
+			if err := f.Manager(l, out); err != nil {
+				return nil, fmt.Errorf("configuring filter %s: %w", f.Name, err)
+			}
+		}
+		if f.Logs != nil {
+			log, err := f.Logs()
+			if err != nil {
+				return nil, fmt.Errorf("configuring the log of filter %s: %w", f.Name, err)
+			}
+			out.AccessLog = append(out.AccessLog, log)
+		}
+	}
 	return out, nil
 }
 
-// requestFormats are the fields of a line of the access log. What a client chooses is cut, and the path has no query,
-// where tokens and other secrets may be. This uses CEL only for the service, because it runs for every request.
+// requestFormats are the fields of a line of the access log. What a client chooses, or an ext_proc server (the details),
+// is cut, and the path has no query, where tokens and other secrets may be. This uses CEL only where no other operator
+// can do it, because it runs for every request.
 func requestFormats(tls bool) map[string]string {
 	formats := map[string]string{
 		"start_time":                       "%START_TIME%",
@@ -125,7 +129,7 @@ func requestFormats(tls bool) map[string]string {
 		"user_agent":                       "%REQ(USER-AGENT):256%",
 		"request_id":                       "%REQ(X-REQUEST-ID):64%",
 		"response_code":                    "%RESPONSE_CODE%",
-		"response_code_details":            "%RESPONSE_CODE_DETAILS%",
+		"response_code_details":            "%CEL(" + seam.Details + "):256%",
 		"response_flags":                   "%RESPONSE_FLAGS%",
 		"bytes_received":                   "%BYTES_RECEIVED%",
 		"bytes_sent":                       "%BYTES_SENT%",
@@ -133,27 +137,21 @@ func requestFormats(tls bool) map[string]string {
 		"upstream_duration_ms":             "%COMMON_DURATION(US_TX_BEG:US_RX_BEG:ms)%",
 		"service":                          "%CEL(xds.virtual_host_name)%",
 		"route":                            "%ROUTE_NAME%",
-		"client":                           clientFormat(),
-		"subject":                          "%DYNAMIC_METADATA(" + JWTFilter + ":" + idToken + ":sub):256%",
 		"upstream_cluster":                 "%UPSTREAM_CLUSTER_RAW%",
 		"upstream_host":                    "%UPSTREAM_HOST%",
 		"upstream_transport_failure":       "%UPSTREAM_TRANSPORT_FAILURE_REASON%",
 		"downstream_remote_address":        "%DOWNSTREAM_REMOTE_ADDRESS%",
 		"downstream_direct_remote_address": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%",
 	}
+	for _, f := range rows {
+		if f.LogFields != nil {
+			maps.Copy(formats, f.LogFields())
+		}
+	}
 	if tls {
 		formats["tls_version"] = "%DOWNSTREAM_TLS_VERSION%"
 		formats["sni"] = "%REQUESTED_SERVER_NAME%"
-		formats["downstream_peer_subject"] = "%DOWNSTREAM_PEER_SUBJECT%"
+		formats["downstream_peer_subject"] = "%CEL(connection.subject_peer_certificate):256%"
 	}
 	return formats
-}
-
-// clientFormat is the name of the API key or user that a filter has accepted: at most one of the filters finds one.
-func clientFormat() string {
-	text := ""
-	for _, filter := range []string{KeyFilter, AnyKeyFilter, BasicAuthFilter, AnyBasicAuthFilter} {
-		text += "%DYNAMIC_METADATA(" + filter + ":" + clientName + "):256%"
-	}
-	return text
 }

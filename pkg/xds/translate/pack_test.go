@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/headers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
@@ -42,8 +44,8 @@ func example() (ir.Listener, *ir.Host) {
 		RateLimit:    &ir.RateLimitService{Domain: "1/edge", Status: 429},
 		DomainLimits: map[string]*ir.RateLimitService{"api": {Domain: "2/api", Status: 429}},
 	}
-	headers := &ir.Headers{Request: []ir.HeaderChange{{Action: ir.HeaderSet, Name: "x-team", Value: "shop"}}}
-	return listener, &ir.Host{Name: "shop", Domain: "shop.test", Headers: headers, Routes: []*ir.Route{{
+	changes := &headers.Changes{Request: []ir.HeaderChange{{Action: ir.HeaderSet, Name: "x-team", Value: "shop"}}}
+	return listener, &ir.Host{Name: "shop", Domain: "shop.test", Filters: ir.Filters{"headers": changes}, Routes: []*ir.Route{{
 		Name: "root", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"}, RateLimits: limits,
 		Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: cluster, Share: 1}}},
 	}}}
@@ -53,7 +55,7 @@ var _ = Describe("The message of a filter", func() {
 	It("is set on a route that answers by itself too", func() {
 		_, h := example()
 		r := must(translate.Route(&ir.Route{
-			Name: "closed", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"}, Headers: h.Headers, Respond: &ir.Respond{Status: 503},
+			Name: "closed", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"}, Filters: h.Filters, Respond: &ir.Respond{Status: 503},
 		}))
 		Expect(r.GetTypedPerFilterConfig()).To(HaveKey("envoy.filters.http.header_mutation"))
 	})
@@ -66,10 +68,10 @@ var _ = Describe("The message of a filter", func() {
 			Expect(err).To(MatchError("configuring filter " + name + ": " + why))
 		}
 	},
-		Entry("emptied", translate.IPFilter, &rbacv3.RBACPerRoute{}, "an empty message would turn it off"),
+		Entry("emptied", "envoy.filters.http.rbac/ip", &rbacv3.RBACPerRoute{}, "an empty message would turn it off"),
 		Entry("under another name", "envoy.filters.http.rbac/pi", &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{}}, "no listener has a filter of that name"),
-		Entry("but not if it is complete", translate.IPFilter, &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{}}, ""),
-		Entry("but not if an empty one turns it on", translate.IPFilter, &routev3.FilterConfig{}, ""),
+		Entry("but not if it is complete", "envoy.filters.http.rbac/ip", &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{}}, ""),
+		Entry("but not if an empty one turns it on", "envoy.filters.http.rbac/ip", &routev3.FilterConfig{}, ""),
 	)
 })
 
@@ -96,7 +98,7 @@ var _ = Describe("A packed message", func() {
 		Entry("the rate-limit filter", "resources", func(l *ir.Listener, _ *ir.Host) { l.RateLimit.Domain = "" }),
 		Entry("the rate-limit filter of a domain", "listener", func(l *ir.Listener, _ *ir.Host) { l.DomainLimits["api"].Domain = "" }),
 		Entry("headers", "route", func(_ *ir.Listener, h *ir.Host) {
-			h.Routes[0].Headers = &ir.Headers{Request: []ir.HeaderChange{{Action: ir.HeaderSet}}}
+			h.Routes[0].Filters = ir.Filters{"headers": &headers.Changes{Request: []ir.HeaderChange{{Action: ir.HeaderSet}}}}
 		}),
 		Entry("limits", "route", func(_ *ir.Listener, h *ir.Host) { h.Routes[0].RateLimits = []ir.RateLimit{{}} }),
 		Entry("a part of a limit that is packed too", "route", func(_ *ir.Listener, h *ir.Host) { h.Routes[0].RateLimits[0][0].Key = "" }),
@@ -123,10 +125,10 @@ var _ = Describe("The filter that requires a client certificate", func() {
 
 var _ = Describe("The token verification", func() {
 	It("includes where the token is, who issued it, and the tolerated clock skew", func() {
-		check := func(c ir.TokenCheck) map[string]any {
+		check := func(c credential.TokenCheck) map[string]any {
 			GinkgoHelper()
 			c.Name, c.Issuer, c.Audiences, c.JWKS = "api", "us", []string{"shop"}, "keys"
-			m := translate.TokenCheck(&c)
+			m := c.Config()
 			text := must(protojson.MarshalOptions{UseProtoNames: true}.Marshal(m.GetProviders()["api"]))
 			var out map[string]any
 			Expect(json.Unmarshal(text, &out)).To(Succeed())
@@ -141,11 +143,11 @@ var _ = Describe("The token verification", func() {
 			}
 			return with
 		}
-		Expect(check(ir.TokenCheck{Header: "authorization", Prefix: "Bearer "})).To(Equal(all(map[string]any{
+		Expect(check(credential.TokenCheck{Header: "authorization", Prefix: "Bearer "})).To(Equal(all(map[string]any{
 			"from_headers": []any{map[string]any{"name": "authorization", "value_prefix": "Bearer "}},
 		})))
-		Expect(check(ir.TokenCheck{Cookie: "session", Forward: true})).To(Equal(all(map[string]any{"from_cookies": []any{"session"}, "forward": true})))
-		Expect(check(ir.TokenCheck{Query: "token", ClaimHeaders: []ir.ClaimHeader{{Header: "x-user", Claim: "sub"}}})).To(Equal(all(map[string]any{
+		Expect(check(credential.TokenCheck{Cookie: "session", Forward: true})).To(Equal(all(map[string]any{"from_cookies": []any{"session"}, "forward": true})))
+		Expect(check(credential.TokenCheck{Query: "token", ClaimHeaders: []credential.ClaimHeader{{Header: "x-user", Claim: "sub"}}})).To(Equal(all(map[string]any{
 			"from_params": []any{"token"}, "claim_to_headers": []any{map[string]any{"header_name": "x-user", "claim_name": "sub"}},
 		})))
 	})

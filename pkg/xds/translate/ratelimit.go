@@ -25,6 +25,7 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
@@ -47,13 +48,13 @@ const (
 // rateLimitFilters returns one filter for each domain, since a filter supports only one. The first
 // filter that stops a request keeps it from the next. The filter of the proxy's own domain is delivered
 // on its own (ECDS), so that no listener changes with it.
-func rateLimitFilters(l ir.Listener) (list []filterConfig) {
+func rateLimitFilters(l ir.Listener) (list []seam.Message) {
 	if l.RateLimitEngine == nil {
 		return nil
 	}
-	list = append(list, filterConfig{name: RateLimitFilter, config: ownRateLimit(nil), discovered: &ratelimitv3.RateLimit{}})
+	list = append(list, seam.Message{Name: RateLimitFilter, Config: ownRateLimit(nil), Discovered: &ratelimitv3.RateLimit{}})
 	for _, domain := range slices.Sorted(maps.Keys(l.DomainLimits)) {
-		list = append(list, filterConfig{name: domainFilter(domain), config: rateLimit(l.DomainLimits[domain])})
+		list = append(list, seam.Message{Name: domainFilter(domain), Config: rateLimit(l.DomainLimits[domain])})
 	}
 	return list
 }
@@ -74,9 +75,9 @@ const ClaimLimitFilter = "envoy.filters.http.ratelimit_claims"
 
 // claimLimitFilters are the filters of rateLimitFilters a second time. They ask the engine only about
 // requests that have been allowed so far.
-func claimLimitFilters(l ir.Listener) (list []filterConfig) {
+func claimLimitFilters(l ir.Listener) (list []seam.Message) {
 	for _, f := range rateLimitFilters(l) {
-		f.name = ClaimLimitFilter + strings.TrimPrefix(f.name, RateLimitFilter)
+		f.Name = ClaimLimitFilter + strings.TrimPrefix(f.Name, RateLimitFilter)
 		list = append(list, f)
 	}
 	return list
@@ -123,7 +124,7 @@ func rateLimitedReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
 			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"RL"}},
 		}},
-		BodyFormatOverride: plainText("the limit for this route is reached"),
+		BodyFormatOverride: seam.PlainText("the limit for this route is reached"),
 		HeadersToAdd: []*corev3.HeaderValueOption{{
 			Header: &corev3.HeaderValue{Key: "retry-after", Value: "%RESP(X-RATELIMIT-RESET)%"},
 		}},
@@ -132,22 +133,22 @@ func rateLimitedReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 
 // rateLimitsOfRoute returns the limits by their filter. Only routes have limits, so they override
 // nothing.
-func rateLimitsOfRoute(r *ir.Route) ([]filterConfig, error) {
+func rateLimitsOfRoute(r *ir.Route) ([]seam.Message, error) {
 	return limitsOfRoute(r, RateLimitFilter, false)
 }
 
 // claimLimitsOfRoute returns the limits by claims and API clients.
-func claimLimitsOfRoute(r *ir.Route) ([]filterConfig, error) {
+func claimLimitsOfRoute(r *ir.Route) ([]seam.Message, error) {
 	return limitsOfRoute(r, ClaimLimitFilter, true)
 }
 
-func limitsOfRoute(r *ir.Route, filter string, identity bool) (list []filterConfig, err error) {
+func limitsOfRoute(r *ir.Route, filter string, identity bool) (list []seam.Message, err error) {
 	add := func(name string, limits []ir.RateLimit) {
 		if limits = byIdentity(limits, identity); len(limits) == 0 {
 			return
 		}
 		config, failed := rateLimitPerRoute(limits)
-		list, err = append(list, filterConfig{name: name, config: config}), cmp.Or(err, failed)
+		list, err = append(list, seam.Message{Name: name, Config: config}), cmp.Or(err, failed)
 	}
 	add(filter, r.RateLimits)
 	for _, domain := range slices.Sorted(maps.Keys(r.DomainLimits)) {
@@ -187,9 +188,9 @@ func rateLimitAction(e ir.RateLimitEntry) (*routev3.RateLimit_Action, error) {
 			RequestHeaders: &routev3.RateLimit_Action_RequestHeaders{HeaderName: e.Name, DescriptorKey: e.Key, SkipIfAbsent: e.SkipIfAbsent},
 		}}, nil
 	case ir.RateLimitClaim:
-		return metadataAction(e.Key, JWTFilter, append([]string{idToken}, strings.Split(e.Name, ".")...)...), nil
+		return metadataAction(e.Key, seam.TokenFilter, append([]string{seam.Claims}, strings.Split(e.Name, ".")...)...), nil
 	case ir.RateLimitAPIClient:
-		return metadataAction(e.Key, KeyFilter, clientName), nil
+		return metadataAction(e.Key, seam.KeyFilter, seam.User), nil
 	case ir.RateLimitQuery:
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_QueryParameters_{
 			QueryParameters: &routev3.RateLimit_Action_QueryParameters{QueryParameterName: e.Name, DescriptorKey: e.Key, SkipIfAbsent: e.SkipIfAbsent},
@@ -227,13 +228,13 @@ func metadataAction(key, filter string, path ...string) *routev3.RateLimit_Actio
 }
 
 // rateLimitResources returns the cluster of the engine, and the filters of the proxy's own domain.
-func rateLimitResources(l ir.Listener) (Resources, error) {
+func rateLimitResources(l ir.Listener) (seam.Resources, error) {
 	if l.RateLimitEngine == nil {
-		return Resources{}, nil
+		return seam.Resources{}, nil
 	}
 	all, err := rateLimitEngine(l.RateLimitEngine)
 	if err != nil {
-		return Resources{}, err
+		return seam.Resources{}, err
 	}
 	packed, err := pack(ownRateLimit(l.RateLimit))
 	for _, name := range []string{RateLimitFilter, ClaimLimitFilter} {
@@ -244,22 +245,22 @@ func rateLimitResources(l ir.Listener) (Resources, error) {
 
 // rateLimitEngine is the cluster of the engine, or of several engines behind one name. Envoy uses all
 // addresses of the name.
-func rateLimitEngine(e *ir.RateLimitEngine) (Resources, error) {
+func rateLimitEngine(e *ir.RateLimitEngine) (seam.Resources, error) {
 	if e.Address == "" {
 		return rateLimitCluster(&corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: e.Socket}}}, false)
 	}
 	host, text, err := net.SplitHostPort(e.Address)
 	if err != nil {
-		return Resources{}, fmt.Errorf("reading the address of the rate-limit engine: %w", err)
+		return seam.Resources{}, fmt.Errorf("reading the address of the rate-limit engine: %w", err)
 	}
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return Resources{}, fmt.Errorf("reading the port of the rate-limit engine: %w", err)
+		return seam.Resources{}, fmt.Errorf("reading the port of the rate-limit engine: %w", err)
 	}
 	return rateLimitCluster(socketAddress(host, int(port)), net.ParseIP(host) == nil)
 }
 
-func rateLimitCluster(address *corev3.Address, dns bool) (Resources, error) {
+func rateLimitCluster(address *corev3.Address, dns bool) (seam.Resources, error) {
 	options, err := httpOptions(&httpv3.HttpProtocolOptions{
 		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{
 			ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
@@ -272,7 +273,7 @@ func rateLimitCluster(address *corev3.Address, dns bool) (Resources, error) {
 		},
 	})
 	if err != nil {
-		return Resources{}, err
+		return seam.Resources{}, err
 	}
 	c := &clusterv3.Cluster{
 		Name:                          RateLimitCluster,
@@ -290,5 +291,5 @@ func rateLimitCluster(address *corev3.Address, dns bool) (Resources, error) {
 		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
 		c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
 	}
-	return Resources{Clusters: []*clusterv3.Cluster{c}}, nil
+	return seam.Resources{Clusters: []*clusterv3.Cluster{c}}, nil
 }

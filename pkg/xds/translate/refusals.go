@@ -5,18 +5,11 @@ import (
 	"net/http"
 	"slices"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
-
-// plainText is the form of every refusal: a line of plain text (ADR 0092).
-func plainText(line string) *corev3.SubstitutionFormatString {
-	return &corev3.SubstitutionFormatString{
-		ContentType: "text/plain", Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: inline(line + "\n")},
-	}
-}
 
 // routerReplies come after those of all filters.
 func routerReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
@@ -31,12 +24,12 @@ func routerReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 // otherReplies replace the texts of the refusals that no filter's replies match: Envoy's own are empty, or contain
 // what it knows of an upstream.
 func otherReplies() (*hcmv3.ResponseMapper, error) {
-	filter, err := celFilter("response.code >= 400 && !(" + begins("direct_response", "ext_", "lua_", "grpc_json", "early_grpc_json") + " || " + details + " == '')")
+	filter, err := seam.CEL("response.code >= 400 && !(" + seam.Begins("direct_response", "ext_", "lua_", "grpc_json", "early_grpc_json") + " || " + seam.Details + " == '')")
 	text := "'the request cannot be served'"
 	for _, r := range slices.Backward(refusalTexts()) {
 		text = fmt.Sprintf("response.code == %d ? '%s' : %s", r.status, r.text, text)
 	}
-	return &hcmv3.ResponseMapper{Filter: filter, BodyFormatOverride: plainText("%CEL(" + text + ")%")}, err
+	return &hcmv3.ResponseMapper{Filter: filter, BodyFormatOverride: seam.PlainText("%CEL(" + text + ")%")}, err
 }
 
 // refusalText is what a client reads with a status.

@@ -9,6 +9,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
@@ -42,12 +43,7 @@ func defaultRetries() []*corev3.HeaderValueOption {
 	}
 }
 
-func setHeader(name, value string) *corev3.HeaderValueOption {
-	return &corev3.HeaderValueOption{
-		Header:       &corev3.HeaderValue{Key: name, Value: value},
-		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-	}
-}
+func setHeader(name, value string) *corev3.HeaderValueOption { return seam.SetHeader(name, value) }
 
 // applyRetries sets retries that add to the default ones or replace them. Envoy
 // adds the conditions of a policy to those of the headers, but takes the number

@@ -2,16 +2,16 @@ package translate
 
 import (
 	"errors"
-	"math"
 	"regexp"
 	"strings"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
@@ -21,12 +21,15 @@ const websocket = "websocket"
 // (see snapshot.NewHost).
 func VirtualHost(h *ir.Host) (*routev3.VirtualHost, error) {
 	filters, err := hostFilters(h)
-	return &routev3.VirtualHost{
+	if err != nil {
+		return nil, err
+	}
+	out := &routev3.VirtualHost{
 		Name:                 h.Name,
 		Domains:              []string{h.Domain},
 		TypedPerFilterConfig: filters,
-		Metadata:             hostMetadata(h),
-	}, err
+	}
+	return out, changeBy(h, out, func(f seam.Filter) func(*ir.Host, *routev3.VirtualHost) error { return f.ChangeHost })
 }
 
 // RouteConfiguration has no hosts. They are added from cached bytes.
@@ -56,22 +59,32 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &routev3.Route{Name: r.Name, Match: match, TypedPerFilterConfig: filters, Metadata: tokenMetadata(r.AllTokens())}
+	out := &routev3.Route{Name: r.Name, Match: match, TypedPerFilterConfig: filters}
 	switch {
 	case r.Respond != nil:
 		applyDirectResponse(out, r.Respond)
 	case r.Redirect != nil:
 		out.Action = &routev3.Route_Redirect{Redirect: redirectAction(r.Redirect, r.Match)}
 	case r.Preflight:
-		out.Action = preflightAction()
+		out.Action = nowhere()
 	default:
 		wholePath(out.Match, r.Forward)
 		action := routeAction(r.Forward, r.Match)
 		out.Action = &routev3.Route_Route{Route: action}
 		err = errors.Join(rewriteTemplate(action, r.Forward.Rewrite.Template), applyRetries(out, action, r))
 	}
-	applyCORS(out, r)
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, changeBy(r, out, func(f seam.Filter) func(*ir.Route, *routev3.Route) error { return f.ChangeRoute })
+}
+
+// nowhere leads to no cluster: a filter answers first, but only on routes that forward. No cluster has a path as its
+// name.
+func nowhere() *routev3.Route_Route {
+	return &routev3.Route_Route{Route: &routev3.RouteAction{
+		ClusterSpecifier: &routev3.RouteAction_ClusterHeader{ClusterHeader: ":path"},
+	}}
 }
 
 func routeMatch(m ir.Match) (*routev3.RouteMatch, error) {
@@ -119,18 +132,6 @@ func methodMatcher(methods []string) *routev3.HeaderMatcher {
 	return headerMatcher(ir.ValueMatch{Name: ":method", Regex: strings.Join(quoted, "|")})
 }
 
-func headerMatcher(v ir.ValueMatch) *routev3.HeaderMatcher {
-	out := &routev3.HeaderMatcher{Name: v.Name, InvertMatch: v.Invert}
-	if m := stringMatcher(v); m != nil {
-		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_StringMatch{StringMatch: m}
-	} else if v.Above > 0 {
-		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_RangeMatch{RangeMatch: &typev3.Int64Range{Start: int64(v.Above) + 1, End: math.MaxInt64}}
-	} else {
-		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}
-	}
-	return out
-}
-
 func queryMatcher(v ir.ValueMatch) *routev3.QueryParameterMatcher {
 	out := &routev3.QueryParameterMatcher{Name: v.Name}
 	if m := stringMatcher(v); m != nil {
@@ -141,19 +142,6 @@ func queryMatcher(v ir.ValueMatch) *routev3.QueryParameterMatcher {
 	return out
 }
 
-// stringMatcher returns nil for a value that only needs to be present.
-func stringMatcher(v ir.ValueMatch) *matcherv3.StringMatcher {
-	switch {
-	case v.Exact != "":
-		return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: v.Exact}}
-	case v.Prefix != "":
-		return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: v.Prefix}}
-	case v.Regex != "":
-		return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: regex(v.Regex)}}
-	}
-	return nil
-}
-
 func regex(expr string) *matcherv3.RegexMatcher { return &matcherv3.RegexMatcher{Regex: expr} }
 
 func routeAction(f *ir.Forward, m ir.Match) *routev3.RouteAction {
@@ -161,14 +149,10 @@ func routeAction(f *ir.Forward, m ir.Match) *routev3.RouteAction {
 	applyClusters(out, f.Clusters)
 	applyRewrite(out, f.Rewrite, m)
 	applyHostRewrite(out, f.HostRewrite)
-	applyMirror(out, f.Mirror)
-	applyHash(out, f.Affinity)
 	if f.IdleTimeout > 0 {
 		out.IdleTimeout = seconds(f.IdleTimeout)
 	}
-	if f.GRPCTimeout > 0 {
-		out.MaxStreamDuration = &routev3.RouteAction_MaxStreamDuration{GrpcTimeoutHeaderMax: seconds(f.GRPCTimeout)}
-	}
+	out.MaxStreamDuration = streamDuration(f.StreamTimeout, f.GRPCTimeout)
 	if f.NoUpgrade {
 		out.UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{
 			{UpgradeType: websocket, Enabled: wrapperspb.Bool(false)},
@@ -177,10 +161,26 @@ func routeAction(f *ir.Forward, m ir.Match) *routev3.RouteAction {
 	return out
 }
 
+// streamDuration limits grpc-timeout to the stream's limit too: Envoy applies only one of them.
+func streamDuration(stream, grpc time.Duration) *routev3.RouteAction_MaxStreamDuration {
+	if stream == 0 && grpc == 0 {
+		return nil
+	}
+	out := &routev3.RouteAction_MaxStreamDuration{}
+	if stream > 0 {
+		out.MaxStreamDuration = seconds(stream)
+		grpc = min(grpc, stream)
+	}
+	if grpc > 0 {
+		out.GrpcTimeoutHeaderMax = seconds(grpc)
+	}
+	return out
+}
+
 func applyClusters(out *routev3.RouteAction, clusters []ir.WeightedCluster) {
 	for _, c := range clusters {
 		if hashes(c.Strategy) && out.HashPolicy == nil {
-			out.HashPolicy = []*routev3.RouteAction_HashPolicy{sourceHash()}
+			out.HashPolicy = []*routev3.RouteAction_HashPolicy{seam.AddressHash()}
 		}
 	}
 	if len(clusters) == 1 {

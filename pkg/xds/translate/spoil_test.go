@@ -24,6 +24,7 @@ func packed() map[string][]proto.Message {
 	GinkgoHelper()
 	files, err := filepath.Glob("../../build/testdata/cases/*/envoy/*.yaml")
 	Expect(err).NotTo(HaveOccurred())
+	files = append(files, "../../build/testdata/listeners/full.yaml")
 	found, seen := map[string][]proto.Message{}, map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -172,6 +173,7 @@ var _ = Describe("A packed message", func() {
 			"envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter",
 			"envoy.extensions.filters.http.cors.v3.Cors",
 			"envoy.extensions.filters.http.grpc_web.v3.GrpcWeb",
+			"envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec",
 			"envoy.extensions.matching.common_inputs.network.v3.ServerNameInput",
 			"envoy.extensions.matching.common_inputs.network.v3.SourceIPInput",
 			"envoy.extensions.matching.common_inputs.network.v3.TransportProtocolInput",

@@ -15,6 +15,7 @@ import (
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
@@ -114,11 +115,11 @@ func downstreamSocket(minVersion string, c ir.TLSChain) (*corev3.TransportSocket
 	if c.ClientCA != nil {
 		tls.RequireClientCertificate = wrapperspb.Bool(true)
 		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContextSdsSecretConfig{
-			ValidationContextSdsSecretConfig: sdsSecret(authoritiesPrefix + c.ClientCA.Secret),
+			ValidationContextSdsSecretConfig: seam.SDSSecret(authoritiesPrefix + c.ClientCA.Secret),
 		}
 	}
 	for _, p := range c.Pairs {
-		common.TlsCertificateSdsSecretConfigs = append(common.TlsCertificateSdsSecretConfigs, sdsSecret(pairPrefix+p.Secret))
+		common.TlsCertificateSdsSecretConfigs = append(common.TlsCertificateSdsSecretConfigs, seam.SDSSecret(pairPrefix+p.Secret))
 	}
 	if len(c.Pairs) == 0 {
 		selector, err := certificateSelector()
@@ -139,14 +140,10 @@ func certificateSelector() (*corev3.TypedExtensionConfig, error) {
 		return nil, err
 	}
 	selector, err := pack(&selectorv3.Config{
-		ConfigSource:      adsSource(),
+		ConfigSource:      seam.ADS(),
 		CertificateMapper: &corev3.TypedExtensionConfig{Name: "envoy.tls.certificate_mappers.sni", TypedConfig: mapper},
 	})
 	return &corev3.TypedExtensionConfig{Name: "envoy.tls.certificate_selectors.on_demand_secret", TypedConfig: selector}, err
-}
-
-func sdsSecret(name string) *tlsv3.SdsSecretConfig {
-	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: adsSource()}
 }
 
 // chainSecrets returns the secrets that the chains of a listener name.
@@ -175,7 +172,7 @@ func chainSecrets(l ir.Listener) []*tlsv3.Secret {
 // PairSecret returns a pair as Envoy's secret with the given name.
 func PairSecret(name string, p *ir.Pair) *tlsv3.Secret {
 	return &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
-		CertificateChain: inline(p.Chain), PrivateKey: inline(p.Key),
+		CertificateChain: seam.Inline(p.Chain), PrivateKey: seam.Inline(p.Key),
 	}}}
 }
 
@@ -183,7 +180,7 @@ func PairSecret(name string, p *ir.Pair) *tlsv3.Secret {
 // certificate.
 func AuthoritiesSecret(a *ir.Authorities) *tlsv3.Secret {
 	return &tlsv3.Secret{Name: authoritiesName(a), Type: &tlsv3.Secret_ValidationContext{
-		ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: inline(a.PEM)},
+		ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: seam.Inline(a.PEM)},
 	}}
 }
 
@@ -192,8 +189,4 @@ func AuthoritiesSecret(a *ir.Authorities) *tlsv3.Secret {
 func SecretObject(name string) string {
 	_, object, _ := strings.Cut(name, "/")
 	return object
-}
-
-func inline(text string) *corev3.DataSource {
-	return &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: text}}
 }

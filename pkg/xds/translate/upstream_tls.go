@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
@@ -141,7 +142,7 @@ func upstreamContext(t *ir.UpstreamTLS, kind, alpn string) *tlsv3.UpstreamTlsCon
 	}
 	authorities, pair := UpstreamSecrets(t)
 	if pair != "" {
-		common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{sdsSecret(pair)}
+		common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{seam.SDSSecret(pair)}
 	}
 	if authorities != "" {
 		validation := &tlsv3.CertificateValidationContext{}
@@ -150,7 +151,7 @@ func upstreamContext(t *ir.UpstreamTLS, kind, alpn string) *tlsv3.UpstreamTlsCon
 		}
 		common.ValidationContextType = &tlsv3.CommonTlsContext_CombinedValidationContext{
 			CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
-				DefaultValidationContext: validation, ValidationContextSdsSecretConfig: sdsSecret(authorities),
+				DefaultValidationContext: validation, ValidationContextSdsSecretConfig: seam.SDSSecret(authorities),
 			},
 		}
 	}

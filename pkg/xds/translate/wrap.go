@@ -4,41 +4,28 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"google.golang.org/protobuf/proto"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
 // message is an Envoy message with the validation rules of its .proto file.
-type message interface {
-	proto.Message
-	ValidateAll() error
-}
+type message = seam.Proto
 
-// pack validates a message and puts it into an Any. Nothing else validates it:
-// for the message around it, an Any is bytes.
-func pack(m message) (*anypb.Any, error) {
-	if err := m.ValidateAll(); err != nil {
-		return nil, err
-	}
-	out := &anypb.Any{}
-	return out, anypb.MarshalFrom(out, m, proto.MarshalOptions{Deterministic: true})
-}
+func pack(m message) (*anypb.Any, error) { return seam.Pack(m) }
 
 func u32[T int | uint32](n T) *wrapperspb.UInt32Value { return wrapperspb.UInt32(uint32(n)) }
 
 func seconds(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
 
-// adsSource waits for its resource without a timeout: a listener that opens
-// before it has its routes would answer 404 for hosts that exist.
-func adsSource() *corev3.ConfigSource {
-	return &corev3.ConfigSource{
-		InitialFetchTimeout:   seconds(0),
-		ResourceApiVersion:    corev3.ApiVersion_V3,
-		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
-	}
-}
+func headerMatcher(v ir.ValueMatch) *routev3.HeaderMatcher { return seam.HeaderMatcher(v) }
+
+func stringMatcher(v ir.ValueMatch) *matcherv3.StringMatcher { return seam.StringMatcher(v) }
 
 func socketAddress(host string, port int) *corev3.Address {
 	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{

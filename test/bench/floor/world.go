@@ -14,6 +14,8 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
@@ -57,7 +59,7 @@ func newWorld(f form, l ir.Listener, file string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	closed, err := anypb.New(translate.ClosedTokenChecks())
+	closed, err := anypb.New(credential.ClosedTokenChecks())
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,7 @@ func newWorld(f form, l ir.Listener, file string) (*world, error) {
 		return nil, err
 	}
 	w := &world{form: f, listener: listener, services: map[string]*service{}}
-	for _, e := range append(resources.Extensions, &corev3.TypedExtensionConfig{Name: translate.JWTFilter, TypedConfig: closed}) {
+	for _, e := range append(resources.Extensions, &corev3.TypedExtensionConfig{Name: seam.TokenFilter, TypedConfig: closed}) {
 		w.extensions = append(w.extensions, e)
 	}
 	if file == "" {

@@ -208,6 +208,7 @@ var schemas = map[string]func([]byte) *FilterCreate_FilterConfig{
 	"HostRewriteFilter":    typed((*FilterCreate_FilterConfig).FromHostRewriteFilter),
 	"CORSFilter":           typed((*FilterCreate_FilterConfig).FromCORSFilter),
 	"CSRFFilter":           typed((*FilterCreate_FilterConfig).FromCSRFFilter),
+	"RequestIDFilter":      typed((*FilterCreate_FilterConfig).FromRequestIDFilter),
 	"RedirectFilter":       typed((*FilterCreate_FilterConfig).FromRedirectFilter),
 	"DirectResponseFilter": typed((*FilterCreate_FilterConfig).FromDirectResponseFilter),
 	"BodyLimitFilter":      typed((*FilterCreate_FilterConfig).FromBodyLimitFilter),

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Runs all specs, for "make test", which builds and fetches what they need, and prints
+# where the time went. Most specs wait more than they compute, so packages run at the same
+# time, and those of test/e2e in several processes.
+#
+# The race detector watches the packages whose code shares memory between goroutines:
+# those that start some, or use locks or atomics. The programs that the specs of test/
+# run are built without it; "make soak" runs them with it.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$(gatehouse_root)"
+
+root=$PWD
+reports=$root/bin/reports
+rm -rf "$reports"
+mkdir -p "$reports"
+
+# sorted sets race and rest to the packages with tests.
+sorted() {
+	local dir
+	race=() rest=()
+	while IFS= read -r dir; do
+		dir=${dir#"$root"/}
+		case $dir in
+		test/e2e) continue ;;
+		pkg/* | cmd/*)
+			if find "$dir" -maxdepth 1 -name '*.go' ! -name '*_test.go' -exec grep -qE '^\s+go |"(sync|sync/atomic|golang.org/x/sync/errgroup)"$' {} +; then
+				race+=("./$dir")
+				continue
+			fi
+			;;
+		esac
+		rest+=("./$dir")
+	done < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | grep .)
+}
+
+# Each of these starts a group of packages in the background.
+with_race() {
+	# SQLite's translated C code is not watched: it would take most of the time.
+	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false' "${flags[@]}" -p 2 "${race[@]}"
+}
+
+without_race() {
+	go test "${flags[@]}" -p 2 "${rest[@]}"
+}
+
+# Its output, with what the specs measured, is shown only if it fails, as go test does.
+end_to_end() {
+	local out=$reports/test_e2e.log status=0
+	go tool ginkgo --vet=off --procs=3 --no-color --succinct --timeout=30m --output-dir="$reports" --json-report=test_e2e.json ./test/e2e >"$out" 2>&1 || status=$?
+	if [ "$status" -eq 0 ]; then tail -n 4 "$out"; else cat "$out"; fi
+	return "$status"
+}
+
+sorted
+# make lint runs vet.
+flags=(-vet=off -timeout 30m -exec "$root/hack/with-report.sh")
+# Commands in the background ignore Ctrl-C.
+trap 'trap - INT TERM; kill 0' INT TERM
+failed=()
+declare -A running
+for group in end_to_end with_race without_race; do
+	"$group" &
+	running[$group]=$!
+done
+for group in "${!running[@]}"; do
+	wait "${running[$group]}" || failed+=("$group")
+done
+go run ./hack/slowest "$reports"
+[ ${#failed[@]} -eq 0 ] || fail "specs failed (${failed[*]}); see above"
+log "make test: everything passed"

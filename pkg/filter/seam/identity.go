@@ -1,0 +1,11 @@
+package seam
+
+// These filters say in the request's metadata who the client is, for later filters and the access log.
+const (
+	// TokenFilter has the claims of a verified token under Claims.
+	TokenFilter = "envoy.filters.http.jwt_authn"
+	Claims      = "id_token"
+	// KeyFilter has the client of an API key under User.
+	KeyFilter = "envoy.filters.http.basic_auth/key"
+	User      = "username"
+)

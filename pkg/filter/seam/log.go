@@ -1,0 +1,69 @@
+package seam
+
+import (
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// RequestID is a format for the request ID. A client on a private network may choose it.
+const RequestID = `%CEL(request.headers['x-request-id'].matches('^[0-9A-Za-z-]+$') ? request.headers['x-request-id'] : 'none')%`
+
+// DetailWords are the first words of the details: Envoy's own text, which ends in a colon before any other.
+const DetailWords = `%CEL(re.extract(` + Details + `, r"^([A-Za-z_ ,.'{}\[\]]+)", r"\1"))%`
+
+// PlainText is the form of every refusal: a line of plain text (ADR 0092).
+func PlainText(line string) *corev3.SubstitutionFormatString {
+	return &corev3.SubstitutionFormatString{
+		ContentType: "text/plain",
+		Format:      &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: Inline(line + "\n")},
+	}
+}
+
+// JSONFormat is the form of a line in a log.
+func JSONFormat(formats map[string]string) *corev3.SubstitutionFormatString {
+	fields := map[string]*structpb.Value{}
+	for name, format := range formats {
+		fields[name] = structpb.NewStringValue(format)
+	}
+	// A field of several parts leaves out those that are missing.
+	return &corev3.SubstitutionFormatString{
+		OmitEmptyValues: true,
+		Format:          &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}},
+	}
+}
+
+// AllOf matches if all filters match. Put cheap ones first.
+func AllOf(filters ...*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
+		AndFilter: &accesslogv3.AndFilter{Filters: filters},
+	}}
+}
+
+// MatchesHeader matches requests with a header.
+func MatchesHeader(m *routev3.HeaderMatcher) *accesslogv3.AccessLogFilter {
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_HeaderFilter{
+		HeaderFilter: &accesslogv3.HeaderFilter{Header: m},
+	}}
+}
+
+// StatusAtLeast matches responses with the status or a higher one.
+func StatusAtLeast(status uint32) *accesslogv3.AccessLogFilter {
+	return statusFilter(accesslogv3.ComparisonFilter_GE, status)
+}
+
+// StatusAtMost matches responses with the status or a lower one.
+func StatusAtMost(status uint32) *accesslogv3.AccessLogFilter {
+	return statusFilter(accesslogv3.ComparisonFilter_LE, status)
+}
+
+// statusFilter compares the status. Envoy requires a runtime key that may override the value; nothing sets
+// it.
+func statusFilter(op accesslogv3.ComparisonFilter_Op, status uint32) *accesslogv3.AccessLogFilter {
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
+		StatusCodeFilter: &accesslogv3.StatusCodeFilter{Comparison: &accesslogv3.ComparisonFilter{
+			Op: op, Value: &corev3.RuntimeUInt32{DefaultValue: status, RuntimeKey: "gatehouse.login_status"},
+		}},
+	}}
+}

@@ -1,0 +1,55 @@
+package translate
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
+	upstreamcodecv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/upstream_codec/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// callHeaders is a script that leaves only some headers to a request, callOK one that makes 200 of every 2xx.
+var (
+	//go:embed call.lua
+	callHeaders string
+	//go:embed call_ok.lua
+	callOK string
+)
+
+// framing returns the headers that frame the body of a call and say what it is.
+func framing() []string { return []string{"content-length", "content-type", "transfer-encoding"} }
+
+// callFilters change the calls of a filter in the upstream's own cluster: Envoy has no setting for it per route.
+func callFilters(c *ir.Call) ([]*hcmv3.HttpFilter, error) {
+	if c == nil {
+		return nil, nil
+	}
+	script := ""
+	if c.Headers != nil {
+		var names strings.Builder
+		for _, name := range append(framing(), c.Headers...) {
+			fmt.Fprintf(&names, `["%s"]=true;`, seam.LuaText(name))
+		}
+		script = strings.Replace(callHeaders, "@HEADERS@", names.String(), 1)
+	}
+	if c.OK {
+		script += callOK
+	}
+	var list []*hcmv3.HttpFilter
+	for _, f := range []seam.Message{
+		{Name: seam.LuaFilter, Config: &luav3.Lua{DefaultSourceCode: seam.Inline(script)}},
+		{Name: "envoy.filters.http.upstream_codec", Config: &upstreamcodecv3.UpstreamCodec{}},
+	} {
+		config, err := pack(f.Config)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, &hcmv3.HttpFilter{Name: f.Name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}})
+	}
+	return list, nil
+}
