@@ -160,7 +160,7 @@ test-images: ## build the images and run them in a Docker engine of their own, o
 
 .PHONY: test-images-here
 test-images-here: image image-control-plane # in the engine that docker finds
-	go test -tags images ./test/images/... -p 1 -count=1 -timeout 20m -v
+	go test -tags images ./test/images/... -p 1 -count=1 -timeout 20m -v -exec $(CURDIR)/hack/with-report.sh
 	@echo "make test-images: everything passed"
 
 .PHONY: test-cluster
@@ -168,7 +168,7 @@ test-cluster: image-files ratelimit redis postgres ## start a real Kubernetes no
 	@hack/cluster.sh check
 	@hack/cluster-image.sh bin/cluster gatehouse control-plane ratelimit redis postgres echo
 	@go test -tags cluster -c -o bin/cluster/specs ./test/cluster
-	cd test/cluster && ../../hack/cluster.sh run ../../bin/cluster/specs -test.v -test.timeout 30m $(ARGS)
+	cd test/cluster && ../../hack/cluster.sh run ../../hack/with-report.sh ../../bin/cluster/specs -test.v -test.timeout 30m $(ARGS)
 	@echo "make test-cluster: everything passed"
 
 .PHONY: test-systemd

@@ -88,6 +88,14 @@ func (s *Server) authenticateStream(srv any, stream grpc.ServerStream, _ *grpc.S
 	if id.Ended == nil {
 		return handler(srv, proven)
 	}
+	ended := func() error {
+		return s.refuse(stream.Context(), &Refusal{Reason: ReasonEnded, Message: id.Name + ": " + id.Why()})
+	}
+	select {
+	case <-id.Ended:
+		return ended() // before anything is sent
+	default:
+	}
 	// The handler has its own goroutine, since it may wait for the client. It ends when this function
 	// returns, because that ends the stream.
 	done := make(chan error, 1)
@@ -96,7 +104,7 @@ func (s *Server) authenticateStream(srv any, stream grpc.ServerStream, _ *grpc.S
 	case err := <-done:
 		return err
 	case <-id.Ended:
-		return s.refuse(stream.Context(), &Refusal{Reason: ReasonEnded, Message: id.Name + ": " + id.Why()})
+		return ended()
 	}
 }
 
