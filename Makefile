@@ -22,7 +22,7 @@ ENGINE := github.com/envoyproxy/ratelimit/src/service_cmd
 COMPOSE := github.com/docker/compose/v2
 COMPOSE_VERSION = $(shell go list -C hack/compose -m -f '{{.Version}}' $(COMPOSE))
 # Packages whose specs start no Envoy and no database.
-UNIT := ./pkg/model/... ./pkg/config/... ./pkg/ir/... ./pkg/compile/... ./pkg/status/... ./pkg/explain/... ./pkg/xds/...
+UNIT := ./pkg/core/model/... ./pkg/run/config/... ./pkg/core/ir/... ./pkg/core/compile/... ./pkg/state/status/... ./pkg/diagnostics/explain/... ./pkg/xds/...
 
 .PHONY: help
 help: ## list the targets
@@ -181,7 +181,7 @@ test-unit: ## run the tests that start no other programs
 
 .PHONY: golden
 golden: ## regenerate the golden files and delete stale ones
-	go test ./pkg/build -run TestBuild -count=1 -update
+	go test ./pkg/xds/pipeline -run TestPipeline -count=1 -update
 
 .PHONY: chart-docs
 chart-docs: kubernetes ## regenerate the table of values in the README of the Helm chart
@@ -192,16 +192,16 @@ crds: ## regenerate the CustomResourceDefinitions and the generated Go code from
 	@hack/crds.sh
 
 .PHONY: types
-types: ## regenerate what repeats pkg/model and api/calls.yaml: calls and schemas in openapi.yaml, a table, the CustomResourceDefinitions
+types: ## regenerate what repeats pkg/core/model and api/calls.yaml: calls and schemas in openapi.yaml, a table, the CustomResourceDefinitions
 	go run ./hack/configtypes
 	@hack/crds.sh
 
 .PHONY: endpoints
 endpoints: ## regenerate docs/endpoints.md from the specs of the REST API
-	go test ./pkg/rest -run TestREST -count=1 -update
+	go test ./pkg/input/rest -run TestREST -count=1 -update
 
 .PHONY: mutants
-mutants: ## break the code in one place at a time, and check that the specs fail (three hours; ARGS="-sample 150", ARGS="plan-3 server pkg/rest")
+mutants: ## break the code in one place at a time, and check that the specs fail (three hours; ARGS="-sample 150", ARGS="plan-3 server pkg/input/rest")
 	@go run ./hack/mutants $(ARGS)
 
 .PHONY: profile
@@ -220,9 +220,9 @@ soak: build envoy postgres redis ratelimit providers ## run the end-to-end specs
 	CGO_ENABLED=1 go build -race -o bin/gatehouse-race ./cmd/gatehouse
 	GATEHOUSE_TEST_PROGRAM=$(CURDIR)/bin/gatehouse-race go test ./test/e2e -count=1 -timeout 2h -ginkgo.timeout 2h
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h -ginkgo.timeout 2h
-	GATEHOUSE_TEST_SEEDS=1000 go test ./pkg/build -count=1 -timeout 2h -ginkgo.timeout 2h -ginkgo.focus 'equals the result from scratch'
+	GATEHOUSE_TEST_SEEDS=1000 go test ./pkg/xds/pipeline -count=1 -timeout 2h -ginkgo.timeout 2h -ginkgo.focus 'equals the result from scratch'
 	GATEHOUSE_TEST_SEEDS=1000 go test ./test/explain -count=1 -timeout 2h -ginkgo.timeout 2h
-	GATEHOUSE_TEST_SEEDS=5000 go test ./pkg/crd -count=1 -timeout 1h -ginkgo.focus random
+	GATEHOUSE_TEST_SEEDS=5000 go test ./pkg/input/crd -count=1 -timeout 1h -ginkgo.focus random
 	GATEHOUSE_TEST_REQUESTS=20000 go test ./test/ratelimit -count=1 -v -timeout 1h
 	GATEHOUSE_TEST_WINDOWS=30 GATEHOUSE_TEST_FAULTS=20 \
 		go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'limit of 5 each second|a fault is handled|limits hold while'
@@ -238,11 +238,11 @@ soak: build envoy postgres redis ratelimit providers ## run the end-to-end specs
 	GATEHOUSE_TEST_STREAMS=1000 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'xDS port that are renewed'
 	GATEHOUSE_TEST_LOGINS=400 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'Login hosts that are added'
 	GATEHOUSE_TEST_TEMPLATES=10000 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'Redirects that are made up'
-	go test ./pkg/rest $(FUZZ) -fuzz '^FuzzBody$$'
-	go test ./pkg/rest $(FUZZ) -fuzz '^FuzzCursor$$'
-	go test ./pkg/form $(FUZZ) -fuzz '^FuzzFilter$$'
-	go test ./pkg/precheck $(FUZZ) -fuzz '^FuzzRoute$$'
-	go test ./pkg/document $(FUZZ) -fuzz '^FuzzParse$$'
+	go test ./pkg/input/rest $(FUZZ) -fuzz '^FuzzBody$$'
+	go test ./pkg/input/rest $(FUZZ) -fuzz '^FuzzCursor$$'
+	go test ./pkg/input/form $(FUZZ) -fuzz '^FuzzFilter$$'
+	go test ./pkg/diagnostics/precheck $(FUZZ) -fuzz '^FuzzRoute$$'
+	go test ./pkg/input/document $(FUZZ) -fuzz '^FuzzParse$$'
 
 .PHONY: lint
 lint: tools ## check the code, its formatting, go.mod and the scripts

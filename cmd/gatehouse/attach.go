@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
 )
 
 func newAttach() *cobra.Command {

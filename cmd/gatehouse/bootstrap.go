@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gatehouse-gateway/gatehouse/envoy"
-	"github.com/gatehouse-gateway/gatehouse/pkg/config"
-	"github.com/gatehouse-gateway/gatehouse/pkg/dataplane"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/dataplane"
 )
 
 func newBootstrap() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
 )
 
 // printChanges prints a line for each object that changes, and one for each value in it that does:

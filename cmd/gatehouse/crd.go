@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
-	"github.com/gatehouse-gateway/gatehouse/pkg/crd"
-	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
-	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/egress"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/crd"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/seal"
 )
 
 func newExport() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/seal"
 )
 
 const laptop = `version: 1

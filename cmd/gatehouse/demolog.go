@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/app"
-	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/config"
-	"github.com/gatehouse-gateway/gatehouse/pkg/dataplane"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/dataplane"
 )
 
 func newEnvoy() *cobra.Command {

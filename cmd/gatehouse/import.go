@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
-	"github.com/gatehouse-gateway/gatehouse/pkg/importer"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/importer"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
 )
 
 func newImport() *cobra.Command {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
-	"github.com/gatehouse-gateway/gatehouse/pkg/crd"
-	"github.com/gatehouse-gateway/gatehouse/pkg/importer"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/crd"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/importer"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
 )
 
 // Exit codes.

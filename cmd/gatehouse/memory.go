@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/app"
 )
 
 // limitMemory has the garbage collector work harder before the limit of the

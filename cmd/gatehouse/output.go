@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
 )
 
 // widest is the most characters that a cell of a table shows.

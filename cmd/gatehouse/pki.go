@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
-	"github.com/gatehouse-gateway/gatehouse/pkg/pki"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/pki"
 )
 
 const (

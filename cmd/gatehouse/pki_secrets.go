@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/app"
-	"github.com/gatehouse-gateway/gatehouse/pkg/pki"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/pki"
 )
 
 // secretsLimit is how long the whole command may take.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
 )
 
 func newRateLimitTest() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/app"
 )
 
 var _ = Describe("gatehouse ready", func() {

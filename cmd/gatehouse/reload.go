@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
 )
 
 // handleSignals handles two signals that would kill a server. SIGUSR1 has it

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/app"
-	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
 )
 
 func newRoot() *cobra.Command {
@@ -116,7 +116,7 @@ func load(cmd *cobra.Command) (config.Config, []string, error) {
 	return config.Load(cmd.Name(), given, os.Environ(), os.ReadFile)
 }
 
-// flagValue takes any text: pkg/config says what is wrong with it.
+// flagValue takes any text: pkg/run/config says what is wrong with it.
 type flagValue struct {
 	text, kind  string
 	list, given bool

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
 )
 
 // maxSecretFile is the most that the API takes, in bytes.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/app"
-	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
 )
 
 func newSecretKey() *cobra.Command {

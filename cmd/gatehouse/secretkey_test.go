@@ -8,10 +8,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/seal"
 )
 
 var _ = Describe("secret-key", func() {

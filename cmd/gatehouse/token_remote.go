@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/app"
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
 )
 
 // tokensPath is the path of the tokens of an owner.

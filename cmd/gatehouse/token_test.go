@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
 )
 
 // newDatabase makes a data directory with a database in it, as the first start

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/suggest"
 )
 
 // wrongArgument is an error about arguments that says by itself what was meant.

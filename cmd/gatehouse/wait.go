@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/client"
 )
 
 // defaultWait is how long --wait waits.

@@ -17,7 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 // call is a call in api/calls.yaml.
@@ -193,7 +193,7 @@ func (s *source) example(kind model.Kind) (string, error) {
 	obj := model.New(kind)
 	t := s.types[reflect.TypeOf(obj).Elem().Name()]
 	if t == nil || t.doc.keywords["example"] == nil {
-		return "", fmt.Errorf("pkg/model: %T needs +example in its comment", obj)
+		return "", fmt.Errorf("pkg/core/model: %T needs +example in its comment", obj)
 	}
 	var given map[string]any
 	if err := t.doc.keywords["example"].Decode(&given); err != nil {
@@ -204,7 +204,7 @@ func (s *source) example(kind model.Kind) (string, error) {
 		return "", err
 	}
 	if err := json.Unmarshal(text, obj); err != nil {
-		return "", fmt.Errorf("pkg/model: the example of a %T: %w", obj, err)
+		return "", fmt.Errorf("pkg/core/model: the example of a %T: %w", obj, err)
 	}
 	m := obj.Meta()
 	*m.ID, *m.CreateTS = 1, model.At(time.Date(2026, 11, 21, 8, 7, 39, 123_456_000, time.UTC))

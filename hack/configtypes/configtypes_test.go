@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 func TestConfigTypes(t *testing.T) {
@@ -68,7 +68,7 @@ func schemaOf(text string) (string, error) {
 	return sections["schemas of configs"], err
 }
 
-var _ = Describe("Everything that repeats pkg/model", func() {
+var _ = Describe("Everything that repeats pkg/core/model", func() {
 	It("agrees with it and with api/calls.yaml", func() {
 		files, err := generate("../..")
 		Expect(err).NotTo(HaveOccurred())
@@ -85,7 +85,7 @@ var _ = Describe("Everything that repeats pkg/model", func() {
 	})
 
 	It("has an example of each form of each type, which is accepted", func() {
-		src, err := parseModel("../../pkg/model")
+		src, err := parseModel("../../pkg/core/model")
 		Expect(err).NotTo(HaveOccurred())
 		filters, err := src.configTypes(model.KindFilter)
 		Expect(err).NotTo(HaveOccurred())
@@ -163,7 +163,7 @@ Days:
 		Entry("with a value that cannot be parsed", "// Limit limits.\n// +example={a\ntype Limit struct{}", "type Limit: the value of +example is no YAML: {a"),
 		Entry("of a field without a type", "type Limit struct { Call func() `json:\"call\"` }",
 			"type Limit: call: no schema can be made of a *ast.FuncType; give +anyOf or +$ref"),
-		Entry("of a type that does not exist", "type Limit struct { Other Other `json:\"other\"` }", "pkg/model has no type Other"),
+		Entry("of a type that does not exist", "type Limit struct { Other Other `json:\"other\"` }", "pkg/core/model has no type Other"),
 	)
 })
 
@@ -197,7 +197,7 @@ func callsOf(text string) (map[string]map[string]any, error) {
 	GinkgoHelper()
 	path := GinkgoT().TempDir() + "/calls.yaml"
 	Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
-	src, err := parseModel("../../pkg/model")
+	src, err := parseModel("../../pkg/core/model")
 	Expect(err).NotTo(HaveOccurred())
 	made, err := src.calls(path, nil)
 	values := map[string]map[string]any{}
@@ -419,11 +419,11 @@ properties:
 	)
 
 	It("are refused without an example of a kind", func() {
-		src, err := parseModel("../../pkg/model")
+		src, err := parseModel("../../pkg/core/model")
 		Expect(err).NotTo(HaveOccurred())
 		delete(src.types["Proxy"].doc.keywords, "example")
 		_, err = src.calls("../../api/calls.yaml", nil)
-		Expect(err).To(MatchError("pkg/model: *model.Proxy needs +example in its comment"))
+		Expect(err).To(MatchError("pkg/core/model: *model.Proxy needs +example in its comment"))
 	})
 
 	DescribeTable("are refused", func(old, text, message string) {

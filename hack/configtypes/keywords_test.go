@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 type object = map[string]any
@@ -128,7 +128,7 @@ func (p *prober) expect(what string) {
 
 var _ = Describe("A keyword of a configuration", func() {
 	It("is checked when the configuration is read", func() {
-		src, err := parseModel("../../pkg/model")
+		src, err := parseModel("../../pkg/core/model")
 		Expect(err).NotTo(HaveOccurred())
 		filters, err := src.configTypes(model.KindFilter)
 		Expect(err).NotTo(HaveOccurred())

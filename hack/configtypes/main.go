@@ -1,4 +1,4 @@
-// Command configtypes generates what repeats pkg/model. From the Go types of the configurations of filters and global
+// Command configtypes generates what repeats pkg/core/model. From the Go types of the configurations of filters and global
 // configs, with their comments: their schemas in api/openapi.yaml, their table in docs/api.md, and their names in
 // api/gateway/v1. From the table of kinds and the templates of api/calls.yaml: the calls in api/openapi.yaml.
 //
@@ -24,7 +24,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 func main() {
@@ -53,7 +53,7 @@ type configType struct {
 
 // generate returns the files below root.
 func generate(root string) ([]file, error) {
-	src, err := parseModel(filepath.Join(root, "pkg/model"))
+	src, err := parseModel(filepath.Join(root, "pkg/core/model"))
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func generate(root string) ([]file, error) {
 	return []file{document, page, {filepath.Join(root, "api/gateway/v1/zz_generated.types.go"), kubernetesTypes(filters, globals)}}, err
 }
 
-// configTypes returns the types of a kind, in the order of pkg/model.
+// configTypes returns the types of a kind, in the order of pkg/core/model.
 func (s *source) configTypes(kind model.Kind) ([]configType, error) {
 	var list []configType
 	for _, name := range model.ConfigTypes(kind) {
@@ -104,7 +104,7 @@ func (s *source) configTypes(kind model.Kind) ([]configType, error) {
 		goName := strings.TrimPrefix(fmt.Sprintf("%T", spec), "*model.")
 		t := s.types[goName]
 		if t == nil || t.doc.description == "" || t.doc.page == "" {
-			return nil, fmt.Errorf("pkg/model: %s, the configuration of a %s, needs a comment with what it does, and +page", goName, name)
+			return nil, fmt.Errorf("pkg/core/model: %s, the configuration of a %s, needs a comment with what it does, and +page", goName, name)
 		}
 		list = append(list, configType{name, on, t})
 	}

@@ -37,7 +37,7 @@ func (s *source) openAPI(filters, globals []configType) (map[string]string, erro
 	for i := 0; i < len(w.due); i++ {
 		t := s.types[w.due[i]]
 		if t == nil {
-			return nil, fmt.Errorf("pkg/model has no type %s", w.due[i])
+			return nil, fmt.Errorf("pkg/core/model has no type %s", w.due[i])
 		}
 		d := t.doc
 		if d.description != "" {

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// sets are filters with small descriptor sets that would need much work without bounds (pkg/grpcjson/bounds.go).
+// sets are filters with small descriptor sets that would need much work without bounds (pkg/core/grpcjson/bounds.go).
 func sets() []body {
 	post := func(name, says string, files ...*descriptorpb.FileDescriptorProto) body {
 		return body{name, http.MethodPost, "/filter", "application/json", func() string {

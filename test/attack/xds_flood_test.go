@@ -16,7 +16,7 @@ import (
 )
 
 // unproven is the maximum number of connections of one client that have not
-// authenticated (pkg/xdsauth).
+// authenticated (pkg/xds/xdsauth).
 const unproven = 512
 
 // flood opens connections from an address and calls begin with each, until one is closed

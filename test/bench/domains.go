@@ -16,10 +16,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/limits"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/ratelimit/embedded"
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
@@ -231,7 +231,7 @@ func messageBytes(configs []*rlsconf.RateLimitConfig) (int, error) {
 
 // addresses measures an hour in which very many addresses occurred.
 func (l *lab) addresses(ctx context.Context) (row, error) {
-	const bound = 128 // MB, pkg/ratelimit/embedded
+	const bound = 128 // MB, pkg/xds/ratelimit/embedded
 	before := liveHeap()
 	e := embedded.New(embedded.Options{})
 	err := e.Load([]*rlsconf.RateLimitConfig{{Name: "1", Domain: "1/bench", Descriptors: []*rlsconf.RateLimitDescriptor{{

@@ -11,7 +11,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/document"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/document"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
 )
 
 // pages measures the first and the last page of a list.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 

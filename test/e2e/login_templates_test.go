@@ -26,10 +26,10 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/build"
-	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -258,7 +258,7 @@ var _ = Describe("Redirects that are made up", func() {
 func survives(logins []*model.Filter, redirects []string) {
 	GinkgoHelper()
 	port := freePort()
-	b, err := build.NewBuild(compile.Settings{
+	b, err := pipeline.NewBuild(compile.Settings{
 		Authorities: "any", Open: func(_, place string) (string, error) { return "opened " + place, nil },
 	})
 	Expect(err).NotTo(HaveOccurred())

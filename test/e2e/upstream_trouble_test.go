@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
 
 var _ = DescribeTable("No token of the xDS port can be read anywhere", func(onPostgres bool) {

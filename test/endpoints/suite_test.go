@@ -15,10 +15,10 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/envoy"
-	"github.com/gatehouse-gateway/gatehouse/pkg/build"
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -45,7 +45,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// source is a build.Source in memory.
+// source is a pipeline.Source in memory.
 type source struct {
 	changed chan struct{}
 
@@ -54,10 +54,10 @@ type source struct {
 	pending  model.Change
 }
 
-// Changed implements build.Source.
+// Changed implements pipeline.Source.
 func (s *source) Changed() <-chan struct{} { return s.changed }
 
-// Since implements build.Source.
+// Since implements pipeline.Source.
 func (s *source) Since(_ context.Context, at model.Mark) (model.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ type gateway struct {
 	*source
 	port   int
 	ads    *server.Server
-	loop   *build.Loop
+	loop   *pipeline.Loop
 	status *status.Registry
 }
 
@@ -105,7 +105,7 @@ func newGateway(endpoints map[model.Key]*model.Endpoints, objects ...model.Objec
 	g.write(endpoints, append(objects, proxy)...)
 	log := slog.New(slog.NewTextHandler(GinkgoWriter, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	g.ads = server.New(server.Options{Status: g.status, Log: log})
-	g.loop = build.NewLoop(build.Options{Source: g.source, Publisher: g.ads, Status: g.status, Log: log})
+	g.loop = pipeline.NewLoop(pipeline.Options{Source: g.source, Publisher: g.ads, Status: g.status, Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	looped, served := make(chan error, 1), make(chan error, 1)
 	go func() { looped <- g.loop.Run(ctx) }()

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 )
 
 // requestsPerSeed times the seeds of make test are 5,000 requests.

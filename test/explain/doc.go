@@ -1,3 +1,3 @@
-// Package explain compares pkg/explain with a real Envoy: for generated requests
+// Package explain compares pkg/diagnostics/explain with a real Envoy: for generated requests
 // and configurations, both must choose the same route.
 package explain

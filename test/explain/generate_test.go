@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 )
 
 // generator makes configurations, and requests that nearly match them.

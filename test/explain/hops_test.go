@@ -8,8 +8,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 )
 
 // perHeader returns a service that has a route with its own upstream for each value of

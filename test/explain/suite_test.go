@@ -16,12 +16,12 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gleak"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/build"
-	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -93,7 +93,7 @@ func publishFirst(l *lab, addr string) string {
 func (l *lab) publish(objects []model.Object) *snapshot.Snapshot {
 	GinkgoHelper()
 	l.revision++
-	build, err := build.NewBuild(compile.Settings{Open: func(sealed, _ string) (string, error) { return sealed, nil }})
+	build, err := pipeline.NewBuild(compile.Settings{Open: func(sealed, _ string) (string, error) { return sealed, nil }})
 	Expect(err).NotTo(HaveOccurred())
 	proxy := model.NewProxy()
 	proxy.Name, proxy.HTTPPort, proxy.ListenIP, proxy.TrustedHops = proxyName, l.port, "127.0.0.1", l.hops

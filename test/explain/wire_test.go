@@ -15,7 +15,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 )
 
 // startBackend answers every request with what it received, on all addresses of

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/gatehouse-gateway/gatehouse/envoy"
-	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"

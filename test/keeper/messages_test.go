@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/kube"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/kube"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 

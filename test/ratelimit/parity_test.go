@@ -24,11 +24,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/limits"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/ratelimit/embedded"
 )
 
 func TestRatelimit(t *testing.T) {

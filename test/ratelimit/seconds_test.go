@@ -11,9 +11,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/limits"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/ratelimit"
 )
 
 // windows is how many seconds are compared: one for every 50 requests of

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/perclient"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/perclient"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	grpcstatus "google.golang.org/grpc/status"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )

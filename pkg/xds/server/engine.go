@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
+	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 )
 
 type sotwRPC = discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer

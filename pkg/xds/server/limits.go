@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
+	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 )
 
 const (

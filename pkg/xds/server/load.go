@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/health"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/health"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/health"
-	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/health"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/perclient"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/perclient"
 )
 
 // These are the reasons of refusals, as they are in the metrics.

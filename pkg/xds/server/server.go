@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
+	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )

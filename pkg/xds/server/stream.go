@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
+	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 )
 

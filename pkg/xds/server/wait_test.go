@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gleak"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"

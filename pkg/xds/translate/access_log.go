@@ -9,7 +9,7 @@ import (
 	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 )
 
 // accessLogs write a JSON line to Envoy's stdout for each request. The line of a request that may be part of a login

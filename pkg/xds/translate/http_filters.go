@@ -12,12 +12,12 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter"
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
-// ownFilters are the filters that have no package in pkg/filter, which has their order and its reasons.
+// ownFilters are the filters that have no package in pkg/core/filter, which has their order and its reasons.
 func ownFilters() []seam.Filter {
 	return []seam.Filter{
 		{Name: HostFilter, Listener: hostFilter, Replies: hostReplies, Manager: cleanRequests},

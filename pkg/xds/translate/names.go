@@ -4,7 +4,7 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
 // RouteConfigName is the name of the only route configuration of a proxy. All

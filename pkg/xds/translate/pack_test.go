@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter/headers"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/headers"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 

@@ -25,8 +25,8 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
 const (

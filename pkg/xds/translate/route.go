@@ -11,8 +11,8 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
 const websocket = "websocket"

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 

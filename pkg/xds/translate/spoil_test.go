@@ -22,9 +22,9 @@ import (
 // packed returns all messages inside an Any in the golden cases, at any depth, by type.
 func packed() map[string][]proto.Message {
 	GinkgoHelper()
-	files, err := filepath.Glob("../../build/testdata/cases/*/envoy/*.yaml")
+	files, err := filepath.Glob("../pipeline/testdata/cases/*/envoy/*.yaml")
 	Expect(err).NotTo(HaveOccurred())
-	files = append(files, "../../build/testdata/listeners/full.yaml")
+	files = append(files, "../pipeline/testdata/listeners/full.yaml")
 	found, seen := map[string][]proto.Message{}, map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
 // message is an Envoy message with the validation rules of its .proto file.

@@ -5,7 +5,7 @@
 // With -by-hand its messages are what a person would write for these routes:
 // bare virtual hosts, no retries, a cluster for each upstream. This is the fair
 // form. Without the flag it serves the same messages as Gatehouse, made by the
-// same packages (pkg/compile, pkg/xds/translate), so that only the control plane
+// same packages (pkg/core/compile, pkg/xds/translate), so that only the control plane
 // differs. The listener is Gatehouse's in both forms. The messages of services
 // that a change does not touch are kept.
 //

@@ -3,9 +3,9 @@ package main
 import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )

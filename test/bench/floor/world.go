@@ -14,9 +14,9 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter/credential"
-	"github.com/gatehouse-gateway/gatehouse/pkg/filter/seam"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )

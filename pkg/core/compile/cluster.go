@@ -1,0 +1,141 @@
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+)
+
+// maxClusterName keeps names readable in statistics and logs. A longer name ends in a hash.
+const maxClusterName = 120
+
+// Clusters groups upstreams, sorted by name, into clusters: one for each set of equal settings. Routes
+// with the same upstreams share their clusters, and within a cluster, the weights of the upstreams are
+// those of the endpoints. Discovered upstreams share no cluster with others. An upstream of weight 0 is
+// out of rotation. A cluster without upstreams in rotation is omitted. with is what their TLS needs.
+func Clusters(upstreams []*model.Upstream, with Credentials) []ir.WeightedCluster {
+	var order []settings
+	groups := map[settings][]*model.Upstream{}
+	for _, u := range upstreams {
+		s := settingsOf(u)
+		if groups[s] == nil {
+			order = append(order, s)
+		}
+		groups[s] = append(groups[s], u)
+	}
+	var list []ir.WeightedCluster
+	for _, s := range order {
+		cluster := buildCluster(s, groups[s], with)
+		share := 0
+		for _, u := range groups[s] {
+			share += u.Weight
+		}
+		if share > 0 {
+			list = append(list, ir.WeightedCluster{Cluster: cluster, Share: share})
+		}
+	}
+	return list
+}
+
+// Alike reports whether upstreams are endpoints of one cluster, which means that they differ only in
+// address and weight.
+func Alike(upstreams []*model.Upstream) bool {
+	return !slices.ContainsFunc(upstreams, func(u *model.Upstream) bool { return settingsOf(u) != settingsOf(upstreams[0]) })
+}
+
+// settings are what all upstreams of a cluster have in common. The type is comparable. A zero health
+// check or outlier means none.
+type settings struct {
+	discovered bool
+	// alone is the name of an upstream that shares its cluster with no other; empty otherwise.
+	alone              string
+	strategy, protocol string
+	healthCheck        ir.HealthCheck
+	tls                tlsSettings
+	connections        ir.Connections
+	limits             ir.Limits
+	outlier            ir.Outlier
+	panicThreshold     int
+}
+
+func settingsOf(u *model.Upstream) settings {
+	s := settings{
+		tls:      tlsSettingsOf(u),
+		strategy: u.Strategy, protocol: u.Protocol, panicThreshold: u.PanicThresholdPercent,
+		connections: ir.Connections{
+			ConnectTimeout: seconds(u.ConnectTimeoutSeconds),
+			IdleTimeout:    seconds(u.IdleTimeoutSeconds),
+			Keepalive:      seconds(u.KeepaliveIntervalSeconds),
+		},
+		limits: ir.Limits{
+			Connections: u.MaxConnections, Pending: u.MaxPending, Requests: u.MaxRequests, Retries: u.MaxRetries,
+		},
+	}
+	if u.RetryBudgetPercent > 0 {
+		s.limits.RetryBudget = ir.RetryBudget{Percent: u.RetryBudgetPercent, Min: u.RetryBudgetMinCount}
+	}
+	if s.discovered = u.IsDiscovered(); s.discovered && u.Strategy == "random" {
+		s.alone = u.Name // it has many endpoints or few, and Envoy's RANDOM ignores the weights of endpoints
+	}
+	if u.OutlierThresholdCount > 0 {
+		s.outlier = ir.Outlier{Failures: u.OutlierThresholdCount, Ejection: seconds(u.OutlierEjectionSeconds)}
+	}
+	if u.HCPath != "" {
+		s.healthCheck = ir.HealthCheck{
+			Path: u.HCPath, Host: u.HCHost,
+			Interval:           seconds(u.HCIntervalSeconds),
+			Timeout:            seconds(u.HCTimeoutSeconds),
+			UnhealthyThreshold: u.HCUnhealthyThresholdCount,
+			HealthyThreshold:   u.HCHealthyThresholdCount,
+		}
+		// Envoy aborts a health check that takes as long as a connection may be idle.
+		if idle := &s.connections.IdleTimeout; *idle > 0 {
+			*idle = max(*idle, s.healthCheck.Timeout+time.Second)
+		}
+	}
+	return s
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir.Cluster {
+	names := make([]string, len(upstreams))
+	for i, u := range upstreams {
+		names[i] = u.Name
+	}
+	c := &ir.Cluster{
+		Name: ClusterName(names), Upstreams: names, Strategy: s.strategy, Protocol: s.protocol,
+		Connections: s.connections, Limits: s.limits, PanicThreshold: s.panicThreshold,
+	}
+	if s.healthCheck.Path != "" {
+		c.HealthCheck = &s.healthCheck
+	}
+	c.TLS = s.tls.build(with)
+	if s.outlier.Failures > 0 {
+		c.Outlier = &s.outlier
+	}
+	c.Discovered = s.discovered
+	for _, u := range upstreams {
+		if u.Weight > 0 && !c.Discovered {
+			c.Endpoints = append(c.Endpoints, ir.Endpoint{
+				Address: u.IP, DNS: u.IsDNSName(), Port: u.Port, Weight: u.Weight, Upstream: u.Name,
+			})
+		}
+	}
+	return c
+}
+
+// ClusterName joins the names of upstreams with a character that no name contains.
+func ClusterName(names []string) string {
+	name := strings.Join(names, "+")
+	if len(name) <= maxClusterName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:maxClusterName-33] + "+" + hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,101 @@
+package credential
+
+import (
+	"net/http"
+
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+)
+
+// browserChallenge is a challenge for which browsers ask their user. A host has one realm: Envoy's own contains the
+// path, so browsers would ask again for each path.
+const browserChallenge = `Basic realm="gateway", charset="UTF-8"`
+
+// ofCredentials is the condition that a filter for users or keys refused a request.
+const ofCredentials = seam.Details + ".endsWith('_for_basic_auth')"
+
+// reply is what a client receives in place of a refusal.
+type reply struct {
+	// when is a CEL condition. If cheap is set, it is evaluated only for responses up to 403.
+	when  string
+	cheap bool
+	// page means only for browsers that load a page.
+	page   bool
+	status uint32
+	// scheme is the scheme of a challenge. For one that is not Basic, no browser asks its user for a password.
+	scheme  string
+	headers []*corev3.HeaderValueOption
+	body    string
+	// format replaces body.
+	format *corev3.SubstitutionFormatString
+}
+
+// refusals are the replies to all refusals, in the order in which Envoy tries them. The first whose condition is true
+// is used. Keys come before passwords, whose refusals look alike, and all of them before logins, which match every
+// other 401. Those for tokens come before those for logins, since a host with a login may have a route with tokens.
+func refusals() []reply {
+	denied := func(policy string) string { return seam.Details + " == '" + seam.Denied(policy) + "'" }
+	const several = "a credential that is accepted here is required\n"
+	ofLogin := "response.code == 401 && !(" + ofOthers() + ") || " + unverified() + " || " + notAllowed
+	return []reply{
+		{
+			when: ofCredentials + " && ('" + keyHeader + "' in request.headers || '" + anyKeyHeader +
+				"' in request.headers) && !('" + clientHeader + "' in request.headers)",
+			status: http.StatusUnauthorized, scheme: "ApiKey", body: "a valid API key is required\n",
+		},
+		{when: denied(clientRefused), status: http.StatusForbidden, body: "this API key is not valid here\n"},
+		{
+			when: ofCredentials, status: http.StatusUnauthorized, scheme: browserChallenge,
+			body: "a valid user name and password are required\n",
+		},
+		// Where a password can help, browsers ask their user for it.
+		{when: denied(noPassword), status: http.StatusUnauthorized, scheme: browserChallenge, body: several},
+		{when: denied(noCredential), status: http.StatusUnauthorized, scheme: "Bearer", body: several},
+		// Programs are told why their token is refused, in Envoy's words. Envoy adds its own WWW-Authenticate.
+		{when: unverified() + " && " + asksForTokens(), cheap: true, format: seam.PlainText("%LOCAL_REPLY_BODY%")},
+		{
+			when: denied(claimRefused), status: http.StatusForbidden,
+			body: "the token does not have the claims that are required here\n",
+		},
+		// A page for browsers and a line of text for others. The request ID is all that they contain of the request. They
+		// have no WWW-Authenticate, since no Authorization header logs a client in.
+		{when: ofLogin, cheap: true, page: true, headers: pageHeaders(), format: &corev3.SubstitutionFormatString{
+			ContentType: "text/html; charset=utf-8",
+			Format:      &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: seam.Inline(loginPage())},
+		}},
+		{
+			when: ofLogin, cheap: true, headers: noStore(),
+			format: seam.PlainText(chosen(func(r loginReply) string { return r.problem }) + " (request " + seam.RequestID + ")"),
+		},
+		{when: denied(accessRefused), status: http.StatusForbidden, body: "this is not allowed here\n"},
+	}
+}
+
+func replies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
+	var list []*hcmv3.ResponseMapper
+	for _, r := range refusals() {
+		m, err := seam.Reply(r.when, r.status, r.body)
+		if err != nil {
+			return nil, err
+		}
+		if r.format != nil {
+			m.Body, m.BodyFormatOverride = nil, r.format
+		}
+		if m.HeadersToAdd = r.headers; r.scheme != "" {
+			m.HeadersToAdd = []*corev3.HeaderValueOption{seam.SetHeader("www-authenticate", r.scheme)}
+		}
+		if r.cheap {
+			filters := []*accesslogv3.AccessLogFilter{seam.StatusAtMost(http.StatusForbidden), m.GetFilter()}
+			if r.page {
+				filters = append(filters, acceptsHTML())
+			}
+			m.Filter = seam.AllOf(filters...)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}

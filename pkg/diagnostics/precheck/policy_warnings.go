@@ -1,0 +1,273 @@
+package precheck
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/grpcjson"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
+)
+
+// policyWarnings warns of written or attached filters that do not fit their place, and of filters that lost
+// what they need when another one was detached.
+func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
+	w := warner{checker: checker{reader: r}, attachments: map[model.Key]bool{}}
+	advisers := w.advisers()
+	var list []string
+	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter) {
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case c.Key.Kind == model.KindFilter:
+			f, written := c.After.(*model.Filter)
+			if !written {
+				continue
+			}
+			if list = append(list, adviseCalls(f)...); advisers[f.Type] != nil && !isPlainLimit(f) {
+				err = w.addLinks([]model.Key{c.Key}, true)
+			}
+		case c.After != nil:
+			w.attachments[c.Key] = true
+		default:
+			err = w.addBereft(c.Key)
+		}
+		if err != nil || len(w.attachments) > maxAttachments {
+			return list, err
+		}
+	}
+	for _, link := range sortedKeys(w.attachments) {
+		f, found, err := find[*model.Filter](r, link.Attached())
+		if err != nil {
+			return nil, err
+		}
+		if !found || advisers[f.Type] == nil {
+			continue // or deleted again in the same transaction
+		}
+		what, err := advisers[f.Type](link, f)
+		if err != nil {
+			return nil, err
+		}
+		if what != "" {
+			list = append(list, link.Path()+" "+what)
+		}
+	}
+	return list, nil
+}
+
+// advisers return, by type of filter, what is unusual about a filter at its place; empty means nothing.
+func (w warner) advisers() map[string]func(model.Key, *model.Filter) (string, error) {
+	return map[string]func(model.Key, *model.Filter) (string, error){
+		model.FilterAffinity:  w.adviseAffinity,
+		model.FilterBodyLimit: w.adviseBodyLimit,
+		model.FilterCompress:  w.adviseCompress,
+		model.FilterGRPCJSON:  w.adviseGRPC,
+		model.FilterGRPCWeb:   w.adviseGRPC,
+		model.FilterRateLimit: w.adviseCounted,
+		model.FilterRBAC:      w.adviseAccess,
+	}
+}
+
+// isPlainLimit reports whether a filter is a limit that needs no identity.
+func isPlainLimit(f *model.Filter) bool {
+	spec, ok := f.Parse().Spec.(*model.RateLimitFilter)
+	return ok && countedBy(spec) == identity{}
+}
+
+// adviseCompress warns that the pages of a login are compressed.
+func (w warner) adviseCompress(link model.Key, _ *model.Filter) (string, error) {
+	service := model.ServiceKey(link.Part(model.KindService))
+	s, found, err := find[*model.Service](w.reader, service)
+	if err != nil || !found {
+		return "", err
+	}
+	logins := &loginWarner{reader: w.reader, services: map[model.Key]bool{service: true}}
+	h, err := logins.readLogins()
+	if err != nil || h == nil {
+		return "", err
+	}
+	asking := sortedKeys(h.on(s))
+	if len(asking) == 0 {
+		return "", nil
+	}
+	return compresses(asking[0]), nil
+}
+
+func compresses(login model.Key) string {
+	return "compresses answers behind login " + login.Name() + ": their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"
+}
+
+// adviseBodyLimit warns of routes with requests whose body has no end.
+func (w warner) adviseBodyLimit(link model.Key, _ *model.Filter) (string, error) {
+	routes, err := w.routesOf(link)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range routes {
+		if r.Config.Websocket != nil && *r.Config.Websocket {
+			return fmt.Sprintf("refuses the websockets that %s allows: the limit would wait for their end", r.Key().Path()), nil
+		}
+		u, err := w.findUpstream(r, carriesGRPC)
+		if err != nil {
+			return "", err
+		}
+		if u != nil {
+			return fmt.Sprintf("holds requests to upstream %s of %s until they are complete: streams, such as those of gRPC, would wait", u.Name, r.Key().Path()), nil
+		}
+	}
+	return "", nil
+}
+
+// adviseCalls warns of paths that do not determine what a call is about.
+func adviseCalls(f *model.Filter) (list []string) {
+	spec, is := f.Parse().Spec.(*model.GRPCJSONFilter)
+	if !is {
+		return nil
+	}
+	calls, err := grpcjson.Read(spec.Set(), grpcjson.Options{Services: spec.Services, AutoMapping: spec.AutoMapping})
+	if err != nil {
+		return nil // this is refused
+	}
+	for _, what := range calls.Overriding {
+		list = append(list, f.Key().Path()+" makes rules by path unreliable: "+what)
+	}
+	return list
+}
+
+// adviseGRPC warns of upstreams that receive calls which they cannot handle.
+func (w warner) adviseGRPC(link model.Key, _ *model.Filter) (string, error) {
+	routes, err := w.routesOf(link)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range routes {
+		u, err := w.findUpstream(r, func(u *model.Upstream) bool { return !carriesGRPC(u) })
+		if err != nil {
+			return "", err
+		}
+		if u != nil {
+			return fmt.Sprintf("converts requests of %s to gRPC, and upstream %s has the protocol %s, which cannot carry gRPC: "+
+				"set its Upstream_protocol to h2c, or to h2 if it has TLS", r.Key().Path(), u.Name, u.Protocol), nil
+		}
+	}
+	return "", nil
+}
+
+// carriesGRPC reports whether an upstream speaks HTTP/2.
+func carriesGRPC(u *model.Upstream) bool { return u.Protocol == "h2" || u.Protocol == "h2c" }
+
+// findUpstream returns an upstream of a route for which isSuch is true; nil means none.
+func (w warner) findUpstream(r *model.Route, isSuch func(*model.Upstream) bool) (*model.Upstream, error) {
+	upstreams, err := w.upstreamsOf(r)
+	at := slices.IndexFunc(upstreams, isSuch)
+	if err != nil || at < 0 {
+		return nil, err
+	}
+	return upstreams[at], nil
+}
+
+// adviseAffinity warns if no route there has several upstreams for the filter to choose from.
+func (w warner) adviseAffinity(link model.Key, f *model.Filter) (string, error) {
+	spec, ok := f.Parse().Spec.(*model.AffinityFilter)
+	routes, err := w.routesOf(link)
+	if err != nil || !ok {
+		return "", err
+	}
+	why := ""
+	for _, r := range routes {
+		// A canary sets the upstreams itself.
+		canary, err := w.has(link, r, model.FilterCanary)
+		if err != nil {
+			return "", err
+		}
+		upstreams, err := w.upstreamsOf(r)
+		if err != nil {
+			return "", err
+		}
+		useless := uselessAffinity(spec, upstreams)
+		if canary || useless == "" {
+			return "", nil
+		}
+		why = "does nothing: " + r.Key().Path() + " " + useless
+	}
+	return why, nil
+}
+
+// uselessAffinity returns why the filter keeps no client at one of a route's upstreams, in words that follow
+// the route's name. It returns nothing for a route without upstreams, which may get some later.
+func uselessAffinity(f *model.AffinityFilter, upstreams []*model.Upstream) string {
+	upstreams = slices.DeleteFunc(upstreams, func(u *model.Upstream) bool { return u.Weight == 0 })
+	switch {
+	case len(upstreams) == 1 && isOneAddress(upstreams[0]):
+		return "has one upstream, " + upstreams[0].Name + ", and nothing to choose from"
+	case f.Mode == model.AffinityExact && !pipeline.Alike(upstreams):
+		return "has upstreams that differ in more than address and weight, so mode exact keeps no client on one of them; give them the same settings, or use mode hash"
+	}
+	return ""
+}
+
+// isOneAddress reports whether an upstream is one endpoint. A name may have several.
+func isOneAddress(u *model.Upstream) bool {
+	_, err := netip.ParseAddr(u.IP)
+	return err == nil && !u.IsDiscovered()
+}
+
+// has reports whether a route of a link, or its service, has a filter of one of the types.
+func (w warner) has(link model.Key, r *model.Route, types ...string) (bool, error) {
+	service := model.ServiceKey(link.Part(model.KindService))
+	for _, q := range []store.Query{{Kind: model.KindRouteFilter, To: []model.Key{r.Key()}}, {Kind: model.KindServiceFilter, To: []model.Key{service}}} {
+		filters, err := w.filtersOf(q)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(filters, func(f *model.Filter) bool { return slices.Contains(types, f.Type) }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// filtersOf returns the filters at the end of links.
+func (w warner) filtersOf(q store.Query) (list []*model.Filter, err error) {
+	q.Limit = maxAttachments
+	links, err := w.reader.List(q)
+	for _, l := range links {
+		f, found, err := find[*model.Filter](w.reader, l.Key().Attached())
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			list = append(list, f)
+		}
+	}
+	return list, err
+}
+
+func (w warner) upstreamsOf(r *model.Route) (list []*model.Upstream, err error) {
+	links, err := store.List[*model.RouteUpstream](w.reader, store.Query{Kind: model.KindRouteUpstream, To: []model.Key{r.Key()}, Limit: maxAttachments})
+	for _, l := range links {
+		u, found, err := find[*model.Upstream](w.reader, model.UpstreamKey(l.Upstream))
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			list = append(list, u)
+		}
+	}
+	return list, err
+}
+
+// routesOf returns the routes to which a filter's link applies.
+func (w warner) routesOf(link model.Key) ([]*model.Route, error) {
+	if link.Kind == model.KindServiceFilter {
+		return store.List[*model.Route](w.reader, store.Query{Kind: model.KindRoute, To: []model.Key{link.Owner()}, Limit: maxAttachments})
+	}
+	r, found, err := find[*model.Route](w.reader, link.Owner())
+	if err != nil || !found {
+		return nil, err
+	}
+	return []*model.Route{r}, nil
+}

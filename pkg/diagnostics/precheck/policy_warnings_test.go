@@ -1,0 +1,154 @@
+package precheck_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/precheck"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+)
+
+var _ = Describe("A warning about a filter that does not fit where it is", func() {
+	warned := func(stored []model.Object, change func(store.Writer) error) (list []string) {
+		GinkgoHelper()
+		givenUp := errors.New("given up")
+		_, failed := db.Write(context.Background(), store.Origin{Actor: "test"}, func(w store.Writer) error {
+			Expect(insert(stored...)(w)).To(Succeed())
+			before := w.Count().Total()
+			Expect(change(w)).To(Succeed())
+			var err error
+			list, err = precheck.Rules{}.Warnings(w, behind(w, before))
+			Expect(err).NotTo(HaveOccurred())
+			return givenUp
+		})
+		Expect(failed).To(BeIdenticalTo(givenUp))
+		return list
+	}
+	upstream := func(name, ip string) *model.Upstream {
+		u := model.NewUpstream()
+		u.Name, u.IP, u.Port = name, ip, 80
+		return u
+	}
+	other := upstream("green", "192.0.2.2")
+	other.Strategy = "least_request"
+	gw := model.NewProxy()
+	gw.Name = "gw"
+	of := func(name, kind, config string) *model.Filter {
+		return &model.Filter{Name: name, Type: kind, Config: model.JSON(config)}
+	}
+	on := func(filter string) *model.ServiceFilter { return &model.ServiceFilter{Service: "shop", Filter: filter} }
+	onRoot := func(filter string) *model.RouteFilter {
+		return &model.RouteFilter{Service: "shop", Route: "root", Filter: filter}
+	}
+	to := func(upstream string) *model.RouteUpstream {
+		return &model.RouteUpstream{Service: "shop", Route: "root", Upstream: upstream}
+	}
+	world := []model.Object{
+		upstream("blue", "192.0.2.1"), &model.Service{Name: "shop", FQDN: "*", HTTPS: model.HTTPSBoth}, &model.Route{Service: "shop", Name: "root", Prefix: "/"},
+		to("blue"), gw, &model.ProxyService{Proxy: "gw", Service: "shop"},
+	}
+	with := func(more ...model.Object) []model.Object { return append(append([]model.Object{}, world...), more...) }
+	health := &model.Route{Service: "shop", Name: "health", Prefix: "/health", Config: model.RouteConfig{Public: true}}
+
+	rules := of("rules", model.FilterRBAC, `{"allow":[{"methods":["GET"]}],"deny":[{"claims":[{"claim":"groups","values":["guests"]}]}]}`)
+	plain := of("plain", model.FilterRBAC, `{"allow":[{"methods":["GET"]}]}`)
+	tokens := of("tokens", model.FilterJWT, `{"issuer":"https://idp.test","audiences":["shop"],"jwks_uri":"https://idp.test/keys"}`)
+	users := of("users", model.FilterBasicAuth, `{"users":[{"name":"ann","password":"correct-horse-battery"}]}`)
+	either := of("either", model.FilterAnyOf, `{"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]},"jwt":`+string(tokens.Config)+`}`)
+	each := of("each", model.FilterRateLimit, `{"per":"claim:sub","limit":"5/day"}`)
+	limit := of("limit", model.FilterRateLimit, `{"per":"client","limit":"5/day"}`)
+	client := of("client", model.FilterRateLimit, `{"per":"api_client","limit":"5/day"}`)
+	keys := of("keys", model.FilterAPIKey, `{"keys":"partners"}`)
+	accepts := of("accepts", model.FilterAnyOf, `{"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]},"apikey":{"keys":"partners"}}`)
+	callers := of("callers", model.FilterRBAC, `{"allow":[{"methods":["GET"]},{"clients":["partners"]}]}`)
+	partners := &model.KeySet{Name: "partners"}
+	texts := of("texts", model.FilterCompress, `{}`)
+	stay, exact := of("stay", model.FilterAffinity, `{}`), of("exact", model.FilterAffinity, `{"mode":"exact"}`)
+	// unverified is a login whose id_token is not verified.
+	unverified := of("staff", model.FilterOIDC, `{"client_id":"a","client_secret":{"secret":"nowhere"},"cookie_secret":"nowhere",
+		"authorization_endpoint":"https://idp.test/a","token_endpoint":"https://idp.test/t","redirect_uri":"/cb"}`)
+	everywhere := &model.GlobalConfig{Name: "everywhere", Type: model.GlobalConfigOAuth, Config: `{"openid_connect":{"provider":{"issuer":"https://idp.test"},
+		"client_id":"a","client_secret":"nowhere","hmac_secret":"nowhere","redirect_url":"/cb","redirect_path_matcher":"/cb"}}`}
+
+	const (
+		verifies = " verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): "
+		noClaim  = "compares claims, but nothing on /service/shop/route/root" + verifies +
+			"no request has any there, so no rule with claims applies, neither in allow nor in deny"
+		noUser   = "counts by a claim, but nothing on /service/shop/route/root" + verifies + "it counts no request there"
+		noCaller = "compares clients, but nothing on /service/shop/route/root reads API keys (a http_filter_apikey, or a http_filter_anyof with apikey): " +
+			"no request has a client there, so no rule with clients applies, neither in allow nor in deny"
+		noClient     = "counts by the client of an API key, but no http_filter_apikey applies to /service/shop/route/root: it counts no request there"
+		notForwarded = "limits nothing here: only requests that go to an upstream are counted, and these are answered by the gateway"
+		breach       = ": their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"
+	)
+
+	DescribeTable("is given for", func(stored []model.Object, change func(store.Writer) error, want ...string) {
+		told := slices.DeleteFunc(warned(stored, change), func(text string) bool { return !strings.HasPrefix(text, "/service/") }) // of logins
+		Expect(told).To(HaveExactElements(want))
+	},
+		Entry("claims that nothing verifies", with(rules), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
+		Entry("claims that are added to a rule", with(plain, on("plain")), replace(of("plain", model.FilterRBAC, string(rules.Config))), "/service/shop/filter/plain "+noClaim),
+		Entry("claims on a route, and a token on another", with(rules, tokens, health, &model.RouteFilter{Service: "shop", Route: "health", Filter: "tokens"}), insert(onRoot("rules")),
+			"/service/shop/route/root/filter/rules "+noClaim),
+		Entry("claims on a public route", with(rules, tokens, on("tokens"), health), insert(&model.RouteFilter{Service: "shop", Route: "health", Filter: "rules"}),
+			"/service/shop/route/health/filter/rules compares claims, but nothing on /service/shop/route/health"+noClaim[len("compares claims, but nothing on /service/shop/route/root"):]),
+		Entry("claims with a login that does not verify them", with(rules, unverified, on("staff")), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
+		Entry("claims whose token is removed", with(rules, tokens, on("rules"), onRoot("rules"), on("tokens")), remove(on("tokens").Key()),
+			"/service/shop/filter/rules "+noClaim, "/service/shop/route/root/filter/rules "+noClaim),
+		Entry("claims with a login on other proxies only", with(rules, everywhere, &model.Proxy{Name: "edge"}, &model.ProxyGlobalConfig{Proxy: "edge", GlobalConfig: "everywhere"}), insert(on("rules")),
+			"/service/shop/filter/rules "+noClaim),
+		Entry("but not for rules without claims", with(plain), insert(on("plain"))),
+		Entry("but not for claims with a token", with(rules, tokens, on("tokens"), health), insert(on("rules"))),
+		Entry("but not for claims with a token of the route", with(rules, tokens, onRoot("tokens")), insert(on("rules"))),
+		Entry("claims with passwords instead of the login of the proxy", with(rules, everywhere, users, on("users")), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
+		Entry("claims whose token among several credentials is removed", with(rules, either, on("rules"), on("either")), remove(on("either").Key()), "/service/shop/filter/rules "+noClaim),
+		Entry("but not for claims with a token among several credentials", with(rules, either, on("either")), insert(on("rules"))),
+		Entry("but not for claims with a login", with(rules, login("/"), on("staff")), insert(on("rules"))),
+		Entry("but not for claims with a login of the proxy", with(rules, everywhere), insert(on("rules"))),
+		Entry("but not before a proxy serves it, which may have a login", append(with(rules, everywhere)[:5:5], rules, everywhere), insert(on("rules"))),
+		Entry("a limit by a claim that nothing verifies", with(each), insert(on("each")), "/service/shop/filter/each "+noUser),
+		Entry("a limit by claim whose token is removed", with(each, tokens, on("each"), onRoot("tokens")), remove(onRoot("tokens").Key()), "/service/shop/filter/each "+noUser),
+		Entry("but not for a limit by claim with a token", with(each, tokens, onRoot("tokens")), insert(onRoot("each"))),
+		Entry("clients where nothing reads keys", with(callers, tokens, on("tokens")), insert(on("callers")), "/service/shop/filter/callers "+noCaller),
+		Entry("clients whose keys are removed", with(callers, partners, keys, on("callers"), on("keys")), remove(on("keys").Key()), "/service/shop/filter/callers "+noCaller),
+		Entry("clients with credentials of which none is a key", with(callers, either, onRoot("either")), insert(on("callers")), "/service/shop/filter/callers "+noCaller),
+		Entry("but not for clients where a key is required", with(callers, partners, keys, onRoot("keys")), insert(on("callers"))),
+		Entry("but not for clients where a key is accepted", with(callers, partners, accepts, on("accepts")), insert(onRoot("callers"))),
+		Entry("a limit by client without keys", with(client, tokens, on("tokens")), insert(onRoot("client")), "/service/shop/route/root/filter/client "+noClient),
+		Entry("a limit by client whose keys are removed", with(client, partners, keys, on("client"), on("keys")), remove(on("keys").Key()), "/service/shop/filter/client "+noClient),
+		Entry("but not for a limit by client with keys", with(client, partners, keys, on("keys")), insert(onRoot("client"))),
+		Entry("but not for a limit by client with keys on the route", with(client, partners, keys, onRoot("keys")), insert(on("client"))),
+		Entry("a limit on a route that redirects", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), onRoot("moved")), insert(onRoot("limit")), "/service/shop/route/root/filter/limit "+notForwarded),
+		Entry("a limit on a route of a service that redirects", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), on("moved")), insert(on("limit")), "/service/shop/filter/limit "+notForwarded),
+		Entry("compressed pages behind a login of the proxy", with(texts, everywhere), insert(on("texts")), "/service/shop/filter/texts compresses answers behind login everywhere"+breach),
+		Entry("but not for compressed answers to tokens, instead of that login", with(texts, everywhere, tokens, on("tokens")), insert(on("texts"))),
+		Entry("an affinity with one upstream", with(stay), insert(onRoot("stay")), "/service/shop/route/root/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
+		Entry("an affinity of a service whose routes all have one upstream", with(stay), insert(on("stay")), "/service/shop/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
+		Entry("an exact affinity with different upstreams", with(exact, other, to("green")), insert(onRoot("exact")),
+			"/service/shop/route/root/filter/exact does nothing: /service/shop/route/root has upstreams that differ in more than address and weight, so mode exact keeps no client on one of them; give them the same settings, or use mode hash"),
+		Entry("but not for an affinity by hash with different upstreams", with(stay, other, to("green")), insert(onRoot("stay"))),
+		Entry("but not for an exact affinity with equal upstreams", with(exact, upstream("red", "192.0.2.3"), to("red")), insert(onRoot("exact"))),
+		Entry("but not for one upstream by name, which may have several addresses", append(with()[1:3:3], upstream("blue", "blue.test"), to("blue"), stay), insert(onRoot("stay"))),
+		Entry("but not if a canary has the upstreams", with(stay, other, of("canary", model.FilterCanary, `{"upstreams":[{"name":"blue","weight":1},{"name":"green","weight":1}]}`), on("canary")), insert(onRoot("stay"))),
+		Entry("but not for a route without upstreams, which may get some later", with(stay, health), insert(&model.RouteFilter{Service: "shop", Route: "health", Filter: "stay"})),
+	)
+
+	It("is also given for the login, and once if both are written together", func() {
+		const compressed = "compresses answers behind login everywhere" + breach
+		Expect(warned(with(texts, on("texts")), insert(everywhere))).To(ContainElement("/service/shop/filter/texts " + compressed))
+		Expect(warned(with(texts, onRoot("texts")), insert(everywhere))).To(ContainElement("/service/shop/route/root/filter/texts " + compressed))
+		together := warned(with(texts), insert(on("texts"), everywhere, &model.ProxyGlobalConfig{Proxy: "gw", GlobalConfig: "everywhere"}))
+		Expect(together).To(ContainElement("/service/shop/filter/texts " + compressed))
+		seen := map[string]bool{}
+		for _, text := range together {
+			Expect(seen).NotTo(HaveKey(text))
+			seen[text] = true
+		}
+	})
+})

@@ -1,0 +1,106 @@
+package translate
+
+import (
+	"slices"
+	"strings"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+)
+
+// claim is something of a proxy that only one object can have: the host name of a GatewayHost,
+// or the login for all hosts.
+type claim struct{ kind, proxy, host string }
+
+// claimsOf lists what a unit claims.
+func (w *World) claimsOf(u *unit) []claim {
+	switch o := u.object.(type) {
+	case *gatewayv1.GatewayHost:
+		fqdn := o.Spec.VirtualHost.FQDN
+		if proxy := w.proxyOf(string(o.Spec.Proxy)); proxy != "" && fqdn != "" && w.hosts.allow(o.Namespace, fqdn) {
+			return []claim{{u.ref.Kind, proxy, strings.ToLower(fqdn)}}
+		}
+	case *gatewayv1.GlobalConfig:
+		if o.Spec.Type != model.GlobalConfigOAuth {
+			return nil
+		}
+		var list []claim
+		for _, proxy := range w.proxiesOf(string(o.Spec.Proxy)) {
+			list = append(list, claim{u.ref.Kind, proxy, ""})
+		}
+		return list
+	}
+	return nil
+}
+
+// proxyOf returns the proxy that a GatewayHost names; empty if it is not one of the
+// installation's.
+func (w *World) proxyOf(name string) string {
+	for _, p := range w.proxies {
+		if name == "" || p.Name == name {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+// proxiesOf returns the proxies that a GlobalConfig names, sorted.
+func (w *World) proxiesOf(name string) []string {
+	var list []string
+	for _, p := range w.proxies {
+		if name == "" || p.Name == name {
+			list = append(list, p.Name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// claim records what a unit claims now. If another unit now has something, all units that
+// claim it are translated again.
+func (w *World) claim(u *unit, now []claim) {
+	for _, c := range u.claims {
+		if !slices.Contains(now, c) {
+			w.setClaimants(c, slices.DeleteFunc(slices.Clone(w.claims[c]), func(o *unit) bool { return o == u }))
+		}
+	}
+	for _, c := range now {
+		if !slices.Contains(u.claims, c) {
+			list := w.claims[c]
+			at, _ := slices.BinarySearchFunc(list, u, older)
+			w.setClaimants(c, slices.Insert(slices.Clone(list), at, u))
+		}
+	}
+	u.claims = now
+}
+
+func (w *World) setClaimants(c claim, list []*unit) {
+	old := w.claims[c]
+	if len(list) == 0 {
+		delete(w.claims, c)
+		return
+	}
+	w.claims[c] = list
+	if len(old) > 0 && old[0] != list[0] {
+		for _, u := range list {
+			w.mark(u.ref)
+		}
+	}
+}
+
+// older orders units by age, then by namespace and name.
+func older(a, b *unit) int {
+	at, bt := a.object.GetCreationTimestamp(), b.object.GetCreationTimestamp()
+	if c := at.Compare(bt.Time); c != 0 {
+		return c
+	}
+	return a.ref.Compare(b.ref)
+}
+
+// holder returns the unit that has what is claimed.
+func (w *World) holder(c claim) *unit {
+	if list := w.claims[c]; len(list) > 0 {
+		return list[0]
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+)
+
+// nameOfCopy is the place in a path of the name that a copy gets.
+const nameOfCopy model.Kind = "copy"
+
+// addCopy registers the calls that copy. Their words are reserved names.
+func (s *server) addCopy() {
+	s.copies("/upstream/copy/:upstream/:copy", model.KindUpstream, copyUpstream)
+	s.copies("/service/copy/:service/:copy", model.KindService, func(w store.Writer, n names) (model.Object, error) {
+		svc, err := copyService(w, n)
+		if err != nil {
+			return nil, err
+		}
+		return svc, warnNoLogin(w, n[model.KindService], n[nameOfCopy])
+	})
+	s.copies("/service/deepcopy/:service/:copy", model.KindService, deepCopyService)
+	s.copies("/service/copyroute/:service/:copy/route/:route", model.KindRoute, func(w store.Writer, n names) (model.Object, error) {
+		r, err := copyRoute(w, n[model.KindService], n[nameOfCopy], n[model.KindRoute])
+		if err != nil {
+			return nil, err
+		}
+		return r, warnNoLogin(w, n[model.KindService], n[nameOfCopy])
+	})
+}
+
+// copies registers a call. fn returns the copy.
+func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, names) (model.Object, error)) {
+	s.post(path, func(c *gin.Context) error {
+		m, _, err := s.writeMode(c)
+		if err != nil {
+			return err
+		}
+		n, err := pathNames(c)
+		if err != nil {
+			return err
+		}
+		var made model.Object
+		done, err := s.write(c, m, func(w store.Writer) error {
+			made, err = fn(w, n)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		setCreated(c, made.Key(), made, m.dry)
+		s.answerWrite(c, http.StatusCreated, "insert", kind, 1, done)
+		return nil
+	})
+}
+
+// createCopy stores a copy under a name that nobody has checked yet.
+func createCopy(w store.Writer, obj model.Object) (model.Object, error) {
+	if err := invalidFields(obj.Validate()); err != nil {
+		return nil, err
+	}
+	return obj, store.Create(w, obj)
+}
+
+func copyUpstream(w store.Writer, n names) (model.Object, error) {
+	u, err := store.Get[*model.Upstream](w, model.UpstreamKey(n[model.KindUpstream]))
+	if err != nil {
+		return nil, err
+	}
+	u.Name = n[nameOfCopy]
+	return createCopy(w, u)
+}
+
+// copyService copies the service alone.
+func copyService(w store.Writer, n names) (model.Object, error) {
+	svc, err := store.Get[*model.Service](w, model.ServiceKey(n[model.KindService]))
+	if err != nil {
+		return nil, err
+	}
+	svc.Name = n[nameOfCopy]
+	return createCopy(w, svc)
+}
+
+// deepCopyService copies the service with its routes and with every link to
+// upstreams, filters and secrets, which are shared and not copied. The copy is
+// attached to no proxy.
+func deepCopyService(w store.Writer, n names) (model.Object, error) {
+	svc, err := copyService(w, n)
+	if err != nil {
+		return nil, err
+	}
+	from, to := n[model.KindService], n[nameOfCopy]
+	routes, err := store.List[*model.Route](w, store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey(from)}})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range routes {
+		if _, err := copyRoute(w, from, to, r.Name); err != nil {
+			return nil, err
+		}
+	}
+	return svc, copyLinks(w, to, model.ServiceKey(from))
+}
+
+func copyRoute(w store.Writer, from, to, name string) (model.Object, error) {
+	if _, err := w.Get(model.ServiceKey(from)); err != nil {
+		return nil, err
+	}
+	r, err := store.Get[*model.Route](w, model.RouteKey(from, name))
+	if err != nil {
+		return nil, err
+	}
+	r.Service = to
+	if err := store.Create(w, r); err != nil {
+		return nil, err
+	}
+	return r, copyLinks(w, to, model.RouteKey(from, name))
+}
+
+// warnNoLogin says that what was copied requires no login any more.
+func warnNoLogin(w store.Writer, from, to string) error {
+	links, err := store.List[*model.ServiceFilter](w, store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(from)}})
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		f, err := store.Get[*model.Filter](w, model.FilterKey(l.Filter))
+		if err != nil {
+			return err
+		}
+		if f.Type != model.FilterOIDC {
+			continue
+		}
+		there := model.NewKey(model.KindServiceFilter, to, l.Filter)
+		if _, err := w.Get(there); model.IsKind(err, model.NotFound) {
+			w.Warn(there.Owner().Path() + " does not require the login of " + l.Key().Owner().Path() + ": POST " + there.Path() + " attaches it")
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyLinks makes the links of a service, or of a route of one, for the service to
+// as well.
+func copyLinks(w store.Writer, to string, from model.Key) error {
+	for _, kind := range from.Kind.OwnedKinds() {
+		if kind.Row().Attaches() == "" {
+			continue
+		}
+		links, err := w.List(store.Query{Kind: kind, To: []model.Key{from}})
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			names := l.Key().Names()
+			names[0] = to
+			if err := store.Create(w, model.NewKey(kind, names...).New()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+)
+
+// kindRevision is the word in the answers about revisions.
+const kindRevision model.Kind = "revision"
+
+func (s *server) addRevision() {
+	s.get("/revision", s.listRevisions)
+	s.get("/revision/:revision", s.readRevision)
+	s.post("/revision/:revision/rollback", s.rollback)
+}
+
+// listRevisions lists the newest first. Its cursor is a revision.
+func (s *server) listRevisions(c *gin.Context) error {
+	query, err := readQuery(c, []string{"limit", "after"})
+	if err != nil {
+		return err
+	}
+	p, err := pageOf(query, kindRevision)
+	if err != nil {
+		return err
+	}
+	var list []store.Revision
+	err = s.read(c.Request.Context(), func(r store.Reader) error {
+		list, err = r.Revisions(p.after, p.limit+1)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(list) > p.limit {
+		list = list[:p.limit]
+		linkNext(c, query, kindRevision, list[p.limit-1].Revision)
+	}
+	s.answerRead(c, kindRevision, notNull(list))
+	return nil
+}
+
+// revisionView is a revision with what it changed.
+type revisionView struct {
+	Revision int64      `json:"revision"`
+	At       model.Time `json:"at"`
+	Actor    string     `json:"actor"`
+	Request  string     `json:"request"`
+	Changes  changeList `json:"changes"`
+}
+
+func (s *server) readRevision(c *gin.Context) error {
+	if err := noQuery(c); err != nil {
+		return err
+	}
+	n, err := pathRevision(c)
+	if err != nil {
+		return err
+	}
+	var v revisionView
+	var changes *spool
+	err = s.read(c.Request.Context(), func(r store.Reader) error {
+		list, err := r.Revisions(n+1, 1)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 || list[0].Revision != n {
+			return noRevision(r, n)
+		}
+		v = revisionView{Revision: n, At: list[0].At, Actor: list[0].Actor, Request: list[0].Request}
+		changes, err = spoolChanges(r.Entries(n))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	key := s.word + "_" + string(kindRevision)
+	s.writeChanges(c, http.StatusOK, map[string]any{"data": map[string]any{key: []revisionView{v}}}, changes)
+	return nil
+}
+
+func (s *server) rollback(c *gin.Context) error {
+	m, _, err := s.writeMode(c)
+	if err != nil {
+		return err
+	}
+	n, err := pathRevision(c)
+	if err != nil {
+		return err
+	}
+	m.rollback = true
+	rows := 0
+	done, err := s.write(c, m, func(w store.Writer) error {
+		if now, err := w.Revision(); err != nil || n > now {
+			return firstError(err, noRevision(w, n))
+		}
+		err := store.Rollback(w, n)
+		rows = w.Count().Total()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.answerWrite(c, http.StatusOK, "rollback", kindRevision, rows, done)
+	return nil
+}
+
+// pathRevision reads the number in the path.
+func pathRevision(c *gin.Context) (int64, error) {
+	n, err := strconv.ParseInt(c.Param("revision"), 10, 64)
+	if err != nil || n < 1 {
+		return 0, &model.Error{
+			Kind: model.NotFound, Path: requestPath(c),
+			Message: fmt.Sprintf("revision %q does not exist", shorten(c.Param("revision"))), Hint: "a revision is a number, 1 or higher",
+		}
+	}
+	return n, nil
+}
+
+// noRevision tells a revision that never was from one that was compacted.
+func noRevision(r store.Reader, n int64) error {
+	now, err := r.Revision()
+	if err != nil {
+		return err
+	}
+	if n > now {
+		return &model.Error{
+			Kind: model.NotFound, Message: fmt.Sprintf("revision %d does not exist", n),
+			Hint: fmt.Sprintf("the newest is %d", now),
+		}
+	}
+	return store.CompactedError(n)
+}
+
+func firstError(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}

@@ -1,0 +1,39 @@
+package app
+
+import (
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/oidc"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/providers"
+)
+
+// watchProviders makes the source of the build loop that learns from identity
+// providers.
+func (p *controlPlane) watchProviders(cfg config.Config, settings compile.Settings, registry *status.Registry) (*providers.Watch, error) {
+	client, err := p.providerClient(cfg, settings)
+	if err != nil {
+		return nil, err
+	}
+	source := store.Source(p.expiry)
+	if p.kube != nil {
+		source = p.kube.Source()
+	}
+	return providers.New(providers.Options{
+		Source: source, Ask: client.Ask, Notes: p.store, Status: registry, Log: p.log,
+	}), nil
+}
+
+// providerClient makes the client for identity providers, which connects only where the
+// settings allow it.
+func (p *controlPlane) providerClient(cfg config.Config, settings compile.Settings) (*oidc.Client, error) {
+	machine, err := thisMachine(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return oidc.NewClient(oidc.Options{
+		Rules:       oidc.Rules{Upstreams: settings.Upstreams, Allow: cfg.ProviderAllow, Machine: machine, OwnAddresses: p.listenAddresses},
+		Authorities: settings.Authorities, Open: settings.Open,
+	}), nil
+}

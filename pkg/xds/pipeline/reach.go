@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+)
+
+// Reach is what a change may affect in the Envoys of one proxy.
+type Reach struct {
+	// Services are the names of the hosts, sorted.
+	Services []string
+	// Listeners means that the proxy itself may change. All means that everything
+	// may.
+	Listeners, All bool
+}
+
+// Reach waits until the current state of the store is published. It returns the
+// proxies that the change of these objects reaches, and where in them. It relies
+// on what was read after the call and not on a revision: after the restore of a
+// backup, the revision of a write may equal that of a lost one.
+func (l *Loop) Reach(ctx context.Context, keys []model.Key) (map[string]Reach, error) {
+	q := question{keys: keys, answer: make(chan map[string]Reach, 1)}
+	select {
+	case l.questions <- q:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case reach := <-q.answer:
+		return reach, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// question is a call of Reach.
+type question struct {
+	keys   []model.Key
+	answer chan map[string]Reach // capacity 1
+}
+
+// answer answers the questions that arrived before the last step.
+func answer(questions []question, build *Build) {
+	for _, q := range questions {
+		q.answer <- build.Reach(q.keys)
+	}
+}
+
+// addRedirected adds the services of a proxy that redirect clients to its other
+// port.
+func (b *Build) addRedirected(proxy string, to map[string]bool) {
+	p := b.proxies[proxy]
+	if p == nil {
+		return
+	}
+	for name := range p.services {
+		if s := b.services[name]; s != nil && s.plain != nil {
+			to[name] = true
+		}
+	}
+}
+
+// Reach returns which proxies a change of these objects affects, and where.
+func (b *Build) Reach(keys []model.Key) map[string]Reach {
+	reached, _ := model.Reach(b.config, keys) // reads from memory do not fail
+	served, _ := reached.ServedBy(b.config)
+	reach := map[string]Reach{}
+	services := map[string]map[string]bool{}
+	for proxy, p := range reached.Proxies {
+		reach[proxy] = Reach{Listeners: p.Listeners, All: p.All}
+		services[proxy] = p.Services
+		if p.Listeners {
+			b.addRedirected(proxy, p.Services)
+		}
+	}
+	keyed := slices.ContainsFunc(keys, func(k model.Key) bool { return k.Root().Kind == model.KindKeySet })
+	for service, proxies := range served {
+		for _, proxy := range proxies {
+			if services[proxy] == nil {
+				services[proxy] = map[string]bool{}
+			}
+			services[proxy][service] = true
+		}
+	}
+	for proxy, names := range services {
+		if len(names) == 0 {
+			continue
+		}
+		r := reach[proxy]
+		r.Services = slices.Sorted(maps.Keys(names))
+		// A limit in a named domain works only after the listener uses that
+		// domain.
+		p := b.proxies[proxy]
+		// Keys are delivered for the listener too.
+		r.Listeners = r.Listeners || keyed || len(b.needsOf(r.Services...).RateLimitDomains) > 0 || p != nil && p.relistened == b.Revision()
+		reach[proxy] = r
+	}
+	return reach
+}
