@@ -74,7 +74,9 @@ func addTLS(h *ir.Host, s *model.Service, pairs []*ir.Pair) {
 		}
 	}
 	h.ClientCA = s.ClientCACertificate
-	h.HSTSSeconds = s.HSTSSeconds
+	if s.HSTSSeconds != 0 {
+		h.HSTS = fmt.Sprintf("max-age=%d", s.HSTSSeconds)
+	}
 }
 
 // Rank orders services that have a certificate for the same name: the certificate of the

@@ -59,8 +59,8 @@ type Host struct {
 	// ClientCA is the secret with the authorities that verify clients; empty means that clients need no certificate. A
 	// host with a ClientCA is never on plain HTTP.
 	ClientCA string `json:"clientCA,omitempty"`
-	// HSTSSeconds is for how long a browser that used HTTPS avoids plain HTTP; 0 sends no header.
-	HSTSSeconds int `json:"hstsSeconds,omitempty"`
+	// HSTS is the value of Strict-Transport-Security, which tells browsers to avoid plain HTTP; empty sends no header.
+	HSTS string `json:"hsts,omitempty"`
 	// Reserved are routes that a login answers. They come before Routes.
 	Reserved []*Route `json:"reserved,omitempty"`
 	// First are routes that come before all others. They differ from proxy to proxy.

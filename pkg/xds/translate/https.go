@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"fmt"
 	"net/http"
 
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
@@ -175,12 +174,12 @@ func hstsFilter(l ir.Listener) []seam.Message {
 }
 
 func hstsOfHost(h *ir.Host) ([]seam.Message, error) {
-	if h.HSTSSeconds == 0 {
+	if h.HSTS == "" {
 		return nil, nil
 	}
 	return []seam.Message{{Name: HSTSFilter, Config: &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{
 		ResponseMutations: []*mutationv3.HeaderMutation{{Action: &mutationv3.HeaderMutation_Append{
-			Append: seam.SetHeader("strict-transport-security", fmt.Sprintf("max-age=%d", h.HSTSSeconds)),
+			Append: seam.SetHeader("strict-transport-security", h.HSTS),
 		}}},
 	}}}}, nil
 }

@@ -77,6 +77,7 @@ func (s *scope) virtualHost(svc *model.Service, spec *gatewayv1.GatewayHostSpec)
 			s.certificate(svc, fmt.Sprintf("%s.additionalSecrets[%d]", at, i), ref)
 		}
 	}
+	bare := *svc
 	mapping.ReadHost(spec, svc, s.secretOf)
 	wrong := svc.Validate()
 	for _, e := range wrong {
@@ -85,7 +86,7 @@ func (s *scope) virtualHost(svc *model.Service, spec *gatewayv1.GatewayHostSpec)
 	if len(wrong) == 0 {
 		return false
 	}
-	svc.HTTPS, svc.HSTSSeconds, svc.ClientCACertificate = model.HTTPSBoth, 0, ""
+	*svc = bare
 	return true
 }
 
