@@ -273,7 +273,7 @@ var _ = Describe("HTTPS", func() {
 			return resp.StatusCode, resp.Header
 		}
 		s.expect("shop.test", "/", "blue")
-		patch(`{"https":"redirect","hsts_seconds":600}`)
+		patch(`{"https":"redirect","hsts_seconds":600,"hsts_subdomains":true}`)
 		before := blue.Requests()
 		for _, c := range []struct {
 			method, host, location string
@@ -292,7 +292,7 @@ var _ = Describe("HTTPS", func() {
 		}
 		status, _, header := s.ask("shop.test", "shop.test")
 		Expect(status).To(Equal(200))
-		Expect(header.Values("Strict-Transport-Security")).To(Equal([]string{"max-age=600"}))
+		Expect(header.Values("Strict-Transport-Security")).To(Equal([]string{"max-age=600; includeSubDomains"}))
 		patch(`{"https":"only"}`)
 		status, _ = ask("GET", "shop.test")
 		Expect(status).To(Equal(403))

@@ -100,6 +100,7 @@ func (g *generator) addHTTPS(objects []model.Object, all authorities) []model.Ob
 			continue
 		}
 		s.HTTPS, s.HSTSSeconds = pick(g, "both", "both", "redirect", "only"), pick(g, 0, 0, 600, 31536000)
+		s.HSTSSubdomains = s.HSTSSeconds > 0 && pick(g, true, false)
 		if s.FQDN != "*" && g.chance(3) {
 			s.ClientCACertificate = pick(g, "clients1", "clients2")
 		}

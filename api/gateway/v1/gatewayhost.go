@@ -94,6 +94,7 @@ type VirtualHost struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.https) || self.https == 'both' || has(self.secretName) || has(self.additionalSecrets) || (has(self.external) && self.external)",message="redirect and only need a certificate: name its Secret in secretName, or write external: true if a load balancer in front of the gateway has it",fieldPath=.https
 // +kubebuilder:validation:XValidation:rule="!has(self.clientCASecret) || has(self.secretName) || has(self.additionalSecrets) || (has(self.external) && self.external)",message="clients present a certificate only to a host that has one itself: name its Secret in secretName",fieldPath=.clientCASecret
 // +kubebuilder:validation:XValidation:rule="!has(self.secretNamespace) || has(self.secretName)",message="is the namespace of secretName, which is missing",fieldPath=.secretNamespace
+// +kubebuilder:validation:XValidation:rule="!has(self.hstsSubdomains) || !self.hstsSubdomains || (has(self.hstsSeconds) && self.hstsSeconds > 0)",message="requires hstsSeconds: without it the header is not sent",fieldPath=.hstsSubdomains
 type TLS struct {
 	// The Secret with the certificate and its key, of type kubernetes.io/tls.
 	// +optional
@@ -124,6 +125,9 @@ type TLS struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=315360000
 	HSTSSeconds *int32 `json:"hstsSeconds,omitempty" model:"hsts_seconds"`
+	// Whether that is so for all subdomains of the host too (includeSubDomains). Requires hstsSeconds. Default: false.
+	// +optional
+	HSTSSubdomains bool `json:"hstsSubdomains,omitempty" model:"hsts_subdomains"`
 	// The Secret with the certificate authorities (ca.crt). One of them must have signed a client's
 	// certificate. Without it, clients need no certificate.
 	// +optional

@@ -73,6 +73,8 @@ var _ = DescribeTable("A mistake is refused by the API server", func(ctx context
 		"spec.virtualhost.tls.secretNamespace: Invalid value: is the namespace of secretName, which is missing"),
 	Entry("eleven years of HSTS", virtualHost("{fqdn: a.example.com, tls: {secretName: a, hstsSeconds: 346896000}}"),
 		"spec.virtualhost.tls.hstsSeconds: Invalid value: 346896000: spec.virtualhost.tls.hstsSeconds in body should be less than or equal to 315360000"),
+	Entry("HSTS of subdomains without its time", virtualHost("{fqdn: a.example.com, tls: {secretName: a, hstsSubdomains: true}}"),
+		"spec.virtualhost.tls.hstsSubdomains: Invalid value: requires hstsSeconds: without it the header is not sent"),
 	Entry("a filter twice on a host", host("{virtualhost: {fqdn: a.example.com}, filters: [{name: a}, {name: a}]}"), `spec.filters[1]: Duplicate value: {"name":"a"}`),
 	Entry("a filter twice on a route", route("{filters: [{name: a}, {name: a}]}"), `spec.routes[0].filters[1]: Duplicate value: {"name":"a"}`),
 	Entry("an invalid proxy name", host(`{proxy: "a b", virtualhost: {fqdn: a.example.com}}`),

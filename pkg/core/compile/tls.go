@@ -76,6 +76,9 @@ func addTLS(h *ir.Host, s *model.Service, pairs []*ir.Pair) {
 	h.ClientCA = s.ClientCACertificate
 	if s.HSTSSeconds != 0 {
 		h.HSTS = fmt.Sprintf("max-age=%d", s.HSTSSeconds)
+		if s.HSTSSubdomains {
+			h.HSTS += "; includeSubDomains"
+		}
 	}
 }
 

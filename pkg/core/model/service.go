@@ -17,6 +17,8 @@ type Service struct {
 	// How long a browser that used HTTPS uses only HTTPS for the host: max-age of Strict-Transport-Security. 0 means
 	// that the header is not sent.
 	HSTSSeconds int `json:"hsts_seconds" form:"Hsts_seconds" range:"0-315360000"` // no preload list asks for ten years
+	// Whether that is so for all subdomains of the host too (includeSubDomains). Requires Hsts_seconds.
+	HSTSSubdomains bool `json:"hsts_subdomains" form:"Hsts_subdomains"`
 	// Name of the secret with the certificate authorities. One of them must have signed the certificate of a client.
 	// Empty means that clients need none. Clients present it over HTTPS; plain HTTP then gets 403. Requires a host
 	// name in fqdn.
@@ -78,6 +80,9 @@ func (s *Service) Validate() []FieldError {
 	v.name("Service_Name", s.Name, true)
 	v.fqdn("fqdn", s.FQDN)
 	v.oneOf("Https", s.HTTPS, []string{HTTPSBoth, HTTPSRedirect, HTTPSOnly})
+	if s.HSTSSubdomains && s.HSTSSeconds == 0 {
+		v.add("Hsts_subdomains", "requires Hsts_seconds: without it the header is not sent")
+	}
 	if s.ClientCACertificate != "" {
 		v.name("Client_validation_cacertificate", s.ClientCACertificate, false)
 		if s.FQDN == "*" {

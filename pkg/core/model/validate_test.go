@@ -160,6 +160,13 @@ var _ = Describe("Service.Validate", func() {
 		s := &model.Service{Name: "copy", FQDN: "*", HTTPS: "redirects", HSTSSeconds: -1, ClientCACertificate: "ca"}
 		Expect(fields(s.Validate())).To(Equal([]string{"Service_Name", "Https", "Hsts_seconds", "Client_validation_cacertificate"}))
 	})
+	It("refuses HSTS of subdomains without its time", func() {
+		s := &model.Service{Name: "shop", FQDN: "*", HTTPS: "both", HSTSSubdomains: true}
+		Expect(s.Validate()).To(Equal([]model.FieldError{{Field: "Hsts_subdomains", Message: "requires Hsts_seconds: without it the header is not sent"}}))
+		s.HSTSSeconds = 1
+		Expect(s.Validate()).To(BeEmpty())
+	})
+
 	It("accepts every value of Https, and ten years of HSTS", func() {
 		for _, https := range []string{"both", "redirect", "only"} {
 			s := &model.Service{Name: "shop", FQDN: "*.example.com", HTTPS: https, HSTSSeconds: 315_360_000, ClientCACertificate: "ca"}

@@ -264,6 +264,7 @@ func (m *maker) service() {
 	s.Name, s.Tags, s.Public = m.name(model.KindService), m.tags(), m.coin()
 	s.FQDN = pick(m, []string{"*", "*.example.com", "Shop.example.com", "_a.example.com", "localhost"})
 	s.HTTPS, s.HSTSSeconds = pick(m, []string{"both", "redirect", "only"}), pick(m, []int{0, 1, 315_360_000})
+	s.HSTSSubdomains = s.HSTSSeconds > 0 && m.coin()
 	if s.FQDN != "*" {
 		s.ClientCACertificate = m.one(model.KindSecret)
 	}

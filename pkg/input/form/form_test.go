@@ -71,8 +71,8 @@ var _ = Describe("Bind", func() {
 
 	It("sets the fields of the other kinds", func() {
 		s := model.NewService()
-		Expect(form.Bind(s, sent("Service_Name", "shop", "fqdn", "a.example", "Https", "redirect", "Hsts_seconds", "60", "Client_validation_cacertificate", "ca"), true)).To(BeEmpty())
-		Expect(s).To(Equal(&model.Service{Name: "shop", FQDN: "a.example", HTTPS: model.HTTPSRedirect, HSTSSeconds: 60, ClientCACertificate: "ca"}))
+		Expect(form.Bind(s, sent("Service_Name", "shop", "fqdn", "a.example", "Https", "redirect", "Hsts_seconds", "60", "Hsts_subdomains", "true", "Client_validation_cacertificate", "ca"), true)).To(BeEmpty())
+		Expect(s).To(Equal(&model.Service{Name: "shop", FQDN: "a.example", HTTPS: model.HTTPSRedirect, HSTSSeconds: 60, HSTSSubdomains: true, ClientCACertificate: "ca"}))
 
 		r := &model.Route{Service: "shop"}
 		Expect(form.Bind(r, sent("Route_Name", "root", "Route_prefix", "/a", "Route_config", ` {"methods":["GET"]} `), true)).To(BeEmpty())
@@ -223,7 +223,7 @@ var _ = Describe("Fields", func() {
 			"Upstream_max_connections", "Upstream_max_pending", "Upstream_max_requests", "Upstream_max_retries",
 			"Upstream_retry_budgetpercent", "Upstream_retry_budgetmincount",
 			"Upstream_outlier_thresholdcount", "Upstream_outlier_ejectionseconds", "Upstream_panic_thresholdpercent", "tags"),
-		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "Https", "Hsts_seconds", "Client_validation_cacertificate", "Public", "tags"),
+		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "Https", "Hsts_seconds", "Hsts_subdomains", "Client_validation_cacertificate", "Public", "tags"),
 		Entry(nil, model.KindRoute, "Route_Name*", "Route_prefix*", "Route_config", "tags"),
 		Entry(nil, model.KindProxy, "Name*", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "Tls_min_version", "tags"),
 		Entry(nil, model.KindFilter, "Filter_name*", "Filter_type*", "Filter_config", "tags"),

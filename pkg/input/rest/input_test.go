@@ -88,7 +88,7 @@ var _ = Describe("Bodies", func() {
 		a := startAPI()
 		a.given("/secret", "Secret_name=ca", "/service", "Service_Name=shop&fqdn=shop.example.com&Https=only&Hsts_seconds=86400&Client_validation_cacertificate=ca&Public=true&tags=a")
 		a.get("/service/shop").expectJSON(200, `{"data":{"core_db_service":[{"service_id":1,"service_name":"shop","fqdn":"shop.example.com",`+
-			`"https":"only","hsts_seconds":86400,"client_validation_cacertificate":"ca","public":true,"tags":["a"],"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
+			`"https":"only","hsts_seconds":86400,"hsts_subdomains":false,"client_validation_cacertificate":"ca","public":true,"tags":["a"],"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
 	})
 
 	It("accept true and false in any encoding", func() {

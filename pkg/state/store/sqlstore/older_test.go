@@ -28,6 +28,7 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE proxy DROP COLUMN tls_min_version`,
 	`ALTER TABLE service DROP COLUMN https`,
 	`ALTER TABLE service DROP COLUMN hsts_seconds`,
+	`ALTER TABLE service DROP COLUMN hsts_subdomains`,
 	`ALTER TABLE service DROP COLUMN client_ca_certificate`,
 	`ALTER TABLE service DROP COLUMN public`,
 	`ALTER TABLE upstream DROP COLUMN retry_budget_percent`,
@@ -36,7 +37,7 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE upstream DROP COLUMN client_certificate`,
 	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"",', ''), ` +
 		`after = replace(after, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"",', '')`,
-	`UPDATE change_log SET after = replace(after, '"https":"","hsts_seconds":0,"client_validation_cacertificate":"","public":false,', '')`,
+	`UPDATE change_log SET after = replace(after, '"https":"","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,', '')`,
 	`UPDATE change_log SET after = replace(after, '"upstream_tls_insecure":false,"upstream_client_certificate":"",', '')`,
 	`DROP TABLE note`,
 	`DROP TABLE proxy_token`,
