@@ -3,7 +3,6 @@ package compile
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,12 +39,6 @@ func Clusters(upstreams []*model.Upstream, with Credentials) []ir.WeightedCluste
 		}
 	}
 	return list
-}
-
-// Alike reports whether upstreams are endpoints of one cluster, which means that they differ only in
-// address and weight.
-func Alike(upstreams []*model.Upstream) bool {
-	return !slices.ContainsFunc(upstreams, func(u *model.Upstream) bool { return settingsOf(u) != settingsOf(upstreams[0]) })
 }
 
 // settings are what all upstreams of a cluster have in common. The type is comparable. A zero health

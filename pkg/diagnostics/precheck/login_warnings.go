@@ -340,14 +340,7 @@ func (w *loginWarner) advisePlaces(s *model.Service, in map[model.Key][]*model.P
 	if err != nil {
 		return err
 	}
-	compressing, err := w.compressing(s, routes)
-	if err != nil {
-		return err
-	}
 	for _, key := range sortedKeys(in) {
-		for _, link := range compressing {
-			w.warn("%s %s", link.Path(), compresses(key))
-		}
 		l := h.logins[key]
 		direct := slices.ContainsFunc(in[key], func(p *model.Proxy) bool { return p.TrustedHops == 0 })
 		for _, text := range l.AdviceFor(s, certified, direct) {
@@ -360,32 +353,4 @@ func (w *loginWarner) advisePlaces(s *model.Service, in map[model.Key][]*model.P
 		}
 	}
 	return nil
-}
-
-// compressing returns the links of a service and its routes to filters that compress responses.
-func (w *loginWarner) compressing(s *model.Service, routes []*model.Route) (list []model.Key, err error) {
-	queries := []store.Query{{Kind: model.KindServiceFilter, To: []model.Key{s.Key()}}}
-	if len(routes) > 0 {
-		of := store.Query{Kind: model.KindRouteFilter, Limit: maxAttachments}
-		for _, r := range routes {
-			of.To = append(of.To, r.Key())
-		}
-		queries = append(queries, of)
-	}
-	for _, q := range queries {
-		links, err := w.reader.List(q)
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range links {
-			f, found, err := find[*model.Filter](w.reader, l.Key().Attached())
-			if err != nil {
-				return nil, err
-			}
-			if found && f.Type == model.FilterCompress {
-				list = append(list, l.Key())
-			}
-		}
-	}
-	return list, nil
 }

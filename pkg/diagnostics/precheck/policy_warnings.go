@@ -2,13 +2,11 @@ package precheck
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/grpcjson"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
 )
 
 // policyWarnings warns of written or attached filters that do not fit their place, and of filters that lost
@@ -61,9 +59,7 @@ func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
 // advisers return, by type of filter, what is unusual about a filter at its place; empty means nothing.
 func (w warner) advisers() map[string]func(model.Key, *model.Filter) (string, error) {
 	return map[string]func(model.Key, *model.Filter) (string, error){
-		model.FilterAffinity:  w.adviseAffinity,
 		model.FilterBodyLimit: w.adviseBodyLimit,
-		model.FilterCompress:  w.adviseCompress,
 		model.FilterGRPCJSON:  w.adviseGRPC,
 		model.FilterGRPCWeb:   w.adviseGRPC,
 		model.FilterRateLimit: w.adviseCounted,
@@ -75,29 +71,6 @@ func (w warner) advisers() map[string]func(model.Key, *model.Filter) (string, er
 func isPlainLimit(f *model.Filter) bool {
 	spec, ok := f.Parse().Spec.(*model.RateLimitFilter)
 	return ok && countedBy(spec) == identity{}
-}
-
-// adviseCompress warns that the pages of a login are compressed.
-func (w warner) adviseCompress(link model.Key, _ *model.Filter) (string, error) {
-	service := model.ServiceKey(link.Part(model.KindService))
-	s, found, err := find[*model.Service](w.reader, service)
-	if err != nil || !found {
-		return "", err
-	}
-	logins := &loginWarner{reader: w.reader, services: map[model.Key]bool{service: true}}
-	h, err := logins.readLogins()
-	if err != nil || h == nil {
-		return "", err
-	}
-	asking := sortedKeys(h.on(s))
-	if len(asking) == 0 {
-		return "", nil
-	}
-	return compresses(asking[0]), nil
-}
-
-func compresses(login model.Key) string {
-	return "compresses answers behind login " + login.Name() + ": their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"
 }
 
 // adviseBodyLimit warns of routes with requests whose body has no end.
@@ -167,67 +140,6 @@ func (w warner) findUpstream(r *model.Route, isSuch func(*model.Upstream) bool) 
 		return nil, err
 	}
 	return upstreams[at], nil
-}
-
-// adviseAffinity warns if no route there has several upstreams for the filter to choose from.
-func (w warner) adviseAffinity(link model.Key, f *model.Filter) (string, error) {
-	spec, ok := f.Parse().Spec.(*model.AffinityFilter)
-	routes, err := w.routesOf(link)
-	if err != nil || !ok {
-		return "", err
-	}
-	why := ""
-	for _, r := range routes {
-		// A canary sets the upstreams itself.
-		canary, err := w.has(link, r, model.FilterCanary)
-		if err != nil {
-			return "", err
-		}
-		upstreams, err := w.upstreamsOf(r)
-		if err != nil {
-			return "", err
-		}
-		useless := uselessAffinity(spec, upstreams)
-		if canary || useless == "" {
-			return "", nil
-		}
-		why = "does nothing: " + r.Key().Path() + " " + useless
-	}
-	return why, nil
-}
-
-// uselessAffinity returns why the filter keeps no client at one of a route's upstreams, in words that follow
-// the route's name. It returns nothing for a route without upstreams, which may get some later.
-func uselessAffinity(f *model.AffinityFilter, upstreams []*model.Upstream) string {
-	upstreams = slices.DeleteFunc(upstreams, func(u *model.Upstream) bool { return u.Weight == 0 })
-	switch {
-	case len(upstreams) == 1 && isOneAddress(upstreams[0]):
-		return "has one upstream, " + upstreams[0].Name + ", and nothing to choose from"
-	case f.Mode == model.AffinityExact && !pipeline.Alike(upstreams):
-		return "has upstreams that differ in more than address and weight, so mode exact keeps no client on one of them; give them the same settings, or use mode hash"
-	}
-	return ""
-}
-
-// isOneAddress reports whether an upstream is one endpoint. A name may have several.
-func isOneAddress(u *model.Upstream) bool {
-	_, err := netip.ParseAddr(u.IP)
-	return err == nil && !u.IsDiscovered()
-}
-
-// has reports whether a route of a link, or its service, has a filter of one of the types.
-func (w warner) has(link model.Key, r *model.Route, types ...string) (bool, error) {
-	service := model.ServiceKey(link.Part(model.KindService))
-	for _, q := range []store.Query{{Kind: model.KindRouteFilter, To: []model.Key{r.Key()}}, {Kind: model.KindServiceFilter, To: []model.Key{service}}} {
-		filters, err := w.filtersOf(q)
-		if err != nil {
-			return false, err
-		}
-		if slices.ContainsFunc(filters, func(f *model.Filter) bool { return slices.Contains(types, f.Type) }) {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // filtersOf returns the filters at the end of links.

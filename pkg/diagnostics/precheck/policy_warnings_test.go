@@ -35,8 +35,6 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 		u.Name, u.IP, u.Port = name, ip, 80
 		return u
 	}
-	other := upstream("green", "192.0.2.2")
-	other.Strategy = "least_request"
 	gw := model.NewProxy()
 	gw.Name = "gw"
 	of := func(name, kind, config string) *model.Filter {
@@ -68,8 +66,6 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 	accepts := of("accepts", model.FilterAnyOf, `{"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]},"apikey":{"keys":"partners"}}`)
 	callers := of("callers", model.FilterRBAC, `{"allow":[{"methods":["GET"]},{"clients":["partners"]}]}`)
 	partners := &model.KeySet{Name: "partners"}
-	texts := of("texts", model.FilterCompress, `{}`)
-	stay, exact := of("stay", model.FilterAffinity, `{}`), of("exact", model.FilterAffinity, `{"mode":"exact"}`)
 	// unverified is a login whose id_token is not verified.
 	unverified := of("staff", model.FilterOIDC, `{"client_id":"a","client_secret":{"secret":"nowhere"},"cookie_secret":"nowhere",
 		"authorization_endpoint":"https://idp.test/a","token_endpoint":"https://idp.test/t","redirect_uri":"/cb"}`)
@@ -85,7 +81,6 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 			"no request has a client there, so no rule with clients applies, neither in allow nor in deny"
 		noClient     = "counts by the client of an API key, but no http_filter_apikey applies to /service/shop/route/root: it counts no request there"
 		notForwarded = "limits nothing here: only requests that go to an upstream are counted, and these are answered by the gateway"
-		breach       = ": their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"
 	)
 
 	DescribeTable("is given for", func(stored []model.Object, change func(store.Writer) error, want ...string) {
@@ -126,29 +121,5 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 		Entry("but not for a limit by client with keys on the route", with(client, partners, keys, onRoot("keys")), insert(on("client"))),
 		Entry("a limit on a route that redirects", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), onRoot("moved")), insert(onRoot("limit")), "/service/shop/route/root/filter/limit "+notForwarded),
 		Entry("a limit on a route of a service that redirects", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), on("moved")), insert(on("limit")), "/service/shop/filter/limit "+notForwarded),
-		Entry("compressed pages behind a login of the proxy", with(texts, everywhere), insert(on("texts")), "/service/shop/filter/texts compresses answers behind login everywhere"+breach),
-		Entry("but not for compressed answers to tokens, instead of that login", with(texts, everywhere, tokens, on("tokens")), insert(on("texts"))),
-		Entry("an affinity with one upstream", with(stay), insert(onRoot("stay")), "/service/shop/route/root/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
-		Entry("an affinity of a service whose routes all have one upstream", with(stay), insert(on("stay")), "/service/shop/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
-		Entry("an exact affinity with different upstreams", with(exact, other, to("green")), insert(onRoot("exact")),
-			"/service/shop/route/root/filter/exact does nothing: /service/shop/route/root has upstreams that differ in more than address and weight, so mode exact keeps no client on one of them; give them the same settings, or use mode hash"),
-		Entry("but not for an affinity by hash with different upstreams", with(stay, other, to("green")), insert(onRoot("stay"))),
-		Entry("but not for an exact affinity with equal upstreams", with(exact, upstream("red", "192.0.2.3"), to("red")), insert(onRoot("exact"))),
-		Entry("but not for one upstream by name, which may have several addresses", append(with()[1:3:3], upstream("blue", "blue.test"), to("blue"), stay), insert(onRoot("stay"))),
-		Entry("but not if a canary has the upstreams", with(stay, other, of("canary", model.FilterCanary, `{"upstreams":[{"name":"blue","weight":1},{"name":"green","weight":1}]}`), on("canary")), insert(onRoot("stay"))),
-		Entry("but not for a route without upstreams, which may get some later", with(stay, health), insert(&model.RouteFilter{Service: "shop", Route: "health", Filter: "stay"})),
 	)
-
-	It("is also given for the login, and once if both are written together", func() {
-		const compressed = "compresses answers behind login everywhere" + breach
-		Expect(warned(with(texts, on("texts")), insert(everywhere))).To(ContainElement("/service/shop/filter/texts " + compressed))
-		Expect(warned(with(texts, onRoot("texts")), insert(everywhere))).To(ContainElement("/service/shop/route/root/filter/texts " + compressed))
-		together := warned(with(texts), insert(on("texts"), everywhere, &model.ProxyGlobalConfig{Proxy: "gw", GlobalConfig: "everywhere"}))
-		Expect(together).To(ContainElement("/service/shop/filter/texts " + compressed))
-		seen := map[string]bool{}
-		for _, text := range together {
-			Expect(seen).NotTo(HaveKey(text))
-			seen[text] = true
-		}
-	})
 })

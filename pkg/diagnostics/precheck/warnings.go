@@ -41,17 +41,7 @@ func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, er
 		return nil, err
 	}
 	unlimited, err := limitWarnings(r, written)
-	return once(slices.Concat(addresses, certificates, logins, clients, policies, unlimited)), err
-}
-
-// once removes duplicates from a list: a filter and a login that are written together warn of each other.
-func once(list []string) []string {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(list, func(s string) bool {
-		again := seen[s]
-		seen[s] = true
-		return again
-	})
+	return slices.Concat(addresses, certificates, logins, clients, policies, unlimited), err
 }
 
 // limitWarnings warns of rate-limit filters that limit nothing because of a transaction: those that it wrote or

@@ -61,7 +61,6 @@ var _ = Describe("Warnings", func() {
 	// with the field id.
 	const overridden = "CpQBCgdiLnByb3RvEgRzaG9wIhYKBEJvb2sSDgoCaWQYASABKANSAmlkMmMKBUJvb2tzEi4KA0dldBIKLnNob3AuQm9vaxoKLnNob3AuQm9vayIPgtPkkwIJEgcvYi97aWR9EioKBExpc3QSCi5zaG9wLkJvb2saCi5zaG9wLkJvb2siCoLT5JMCBBICL2JiBnByb3RvMw=="
 	calls := &model.Filter{Name: "web", Type: model.FilterGRPCWeb, Config: `{}`}
-	compressed := &model.Filter{Name: "texts", Type: model.FilterCompress, Config: `{}`}
 	served := &model.ProxyService{Proxy: "edge", Service: "shop"}
 	trusting := func(ip string) *model.Proxy {
 		p := model.NewProxy()
@@ -116,9 +115,6 @@ var _ = Describe("Warnings", func() {
 			"/service/shop/filter/small refuses the websockets that /service/shop/route/ws allows: the limit would wait for their end"),
 		Entry("streams that a limit delays", with(limited, streams, &model.RouteUpstream{Service: "shop", Route: "root", Upstream: "grpc"}), insert(&model.RouteFilter{Service: "shop", Route: "root", Filter: "small"}),
 			"/service/shop/route/root/filter/small holds requests to upstream grpc of /service/shop/route/root until they are complete: streams, such as those of gRPC, would wait"),
-		Entry("compressed pages behind a login", with(compressed, login("/"), &model.ServiceFilter{Service: "shop", Filter: "staff"}), insert(&model.RouteFilter{Service: "shop", Route: "root", Filter: "texts"}),
-			"/service/shop/route/root/filter/texts compresses answers behind login staff: their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"),
-		Entry("nothing about compression without a login", with(compressed), insert(&model.ServiceFilter{Service: "shop", Filter: "texts"})),
 		Entry("nothing about a limit without websockets or streams", with(limited), insert(&model.ServiceFilter{Service: "shop", Filter: "small"})),
 		Entry("calls to an upstream without gRPC", with(calls), insert(&model.ServiceFilter{Service: "shop", Filter: "web"}),
 			"/service/shop/filter/web converts requests of /service/shop/route/root to gRPC, and upstream blue has the protocol http, which cannot carry gRPC: set its Upstream_protocol to h2c, or to h2 if it has TLS"),

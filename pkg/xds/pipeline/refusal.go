@@ -149,6 +149,3 @@ func anyText() compile.Settings {
 	s.Open = func(string, string) (string, error) { return "any text of any length", nil }
 	return s
 }
-
-// Alike reports whether upstreams are endpoints of one cluster.
-func Alike(upstreams []*model.Upstream) bool { return compile.Alike(upstreams) }
