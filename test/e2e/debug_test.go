@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -108,7 +109,11 @@ var _ = Describe("The debug server", func() {
 var _ = Describe("hack/profile.sh", func() {
 	It("leaves a profile of CPU and one of the heap", func() {
 		out := GinkgoT().TempDir()
-		cmd := exec.CommandContext(limit(), "../../hack/profile.sh", "--routes", "100", "--seconds", "1", "--out", out)
+		// The first go tool pprof is compiled, which may take minutes on a busy machine.
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "../../hack/profile.sh", "--routes", "100", "--seconds", "1", "--out", out)
+		cmd.WaitDelay = 10 * time.Second // what a killed script leaves behind has its output open
 		text, err := cmd.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), string(text))
 		Expect(string(text)).To(And(

@@ -30,7 +30,7 @@ const secureSeeds = 12
 func hstsOf(a explain.Answer) string {
 	for _, f := range a.Filters {
 		if _, rest, ok := strings.Cut(f.Message, "strict-transport-security: "); ok {
-			value, _, _ := strings.Cut(rest, " ")
+			value, _, _ := strings.Cut(rest, " in the answer")
 			return value
 		}
 	}
