@@ -153,6 +153,7 @@ var _ = Describe("The fields", func() {
 			"routes[].public":                        "false",
 			"routes[].websocket":                     "true",
 			"virtualhost.tls.external":               "false",
+			"virtualhost.tls.hstsSubdomains":         "false",
 			"routes[].conditions[].headers[].invert": "false",
 			"routes[].timeouts.request":              "no", // limit
 			"routes[].timeouts.idle":                 "300s",
