@@ -92,7 +92,7 @@ var _ = Describe("The debug server", func() {
 				_, _ = g.API.Post(ctx, "/upstream", fmt.Sprintf("Upstream_name=u%d", i), "Upstream_ip=192.0.2.1", "Upstream_port=80")
 			}
 		}()
-		for path, function := range map[string]string{"/profile?seconds=1": ownPackages, "/allocs": ownPackages, "/goroutine": ownPackages + "build.(*Loop).Run"} {
+		for path, function := range map[string]string{"/profile?seconds=1": ownPackages, "/allocs": ownPackages, "/goroutine": ownPackages + "xds/pipeline.(*Loop).Run"} {
 			Eventually(func() bool { return strings.Contains(unzipped(read(g.Debug, path)), function) }).Should(BeTrue(), path)
 		}
 	})
