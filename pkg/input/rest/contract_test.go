@@ -177,9 +177,10 @@ func (a *api) judge(req *http.Request, got answer) string {
 func (c *coverage) table() (table string, missing []string) {
 	var b strings.Builder
 	b.WriteString("# Endpoints\n\n" +
-		"Every call of the REST API, with the first spec of `pkg/input/rest` in which it succeeds, and the number of these specs. The specs\n" +
-		"write this table (`make endpoints`). They fail if a call has no spec or if this file is not up to date, and they check every\n" +
-		"answer against [openapi.yaml](../api/openapi.yaml), which the program serves at `/openapi.yaml` and displays at `/docs`.\n\n" +
+		"Every call of the REST API, with the first spec of `pkg/input/rest` in which it succeeds, and the number of these specs.\n" +
+		"The specs write this table (`make endpoints`). They fail if a call has no spec or if this file is not up to date, and\n" +
+		"they check every answer against [openapi.yaml](../api/openapi.yaml), which the program serves at `/openapi.yaml` and\n" +
+		"displays at `/docs`.\n\n" +
 		"| call | does | shown by | specs |\n|---|---|---|---|\n")
 	operations := covered.document("core_db").operations
 	for _, name := range slices.SortedFunc(maps.Keys(operations), byPath) {
