@@ -33,14 +33,22 @@ sorted() {
 	done < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | grep .)
 }
 
-# Each of these starts a group of packages in the background.
+# These compute for minutes if they are watched. Others start the same goroutines.
+unwatched='equals the result from scratch|is built once for all services'
+
+# Each of these starts a group of packages in the background. Few run at the same time: a
+# machine of two processors is busy with them, and one that is too busy breaks promises
+# about time.
 with_race() {
 	# SQLite's translated C code is not watched: it would take most of the time.
-	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false' "${flags[@]}" -p 2 "${race[@]}"
+	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false' "${flags[@]}" -p 1 "${race[@]}" -ginkgo.skip="$unwatched"
 }
 
 without_race() {
-	go test "${flags[@]}" -p 2 "${rest[@]}"
+	local status=0
+	go test "${flags[@]}" -p 1 "${rest[@]}" || status=$?
+	REPORT_SUFFIX=_unwatched go test "${flags[@]}" ./pkg/xds/pipeline -ginkgo.focus="$unwatched" || status=$?
+	return "$status"
 }
 
 # Its output, with what the specs measured, is shown only if it fails, as go test does.

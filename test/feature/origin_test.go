@@ -133,7 +133,7 @@ var _ = Describe("the origin of an Envoy resource", func() {
 		refusing(g, "gw", ofType(clusterType))
 		Eventually(refused).WithArguments(g, "gw").Should(Equal([]string{"cluster /upstream/" + a + " /upstream/" + b + " /upstream/" + c}))
 		for _, name := range []string{a, b, c} {
-			Expect(holding(g, "/upstream/"+name)).To(ContainElement("Rejected"), name)
+			Eventually(holding).WithArguments(g, "/upstream/"+name).Should(ContainElement("Rejected"), name)
 		}
 		Expect(holding(g, "/service/shop")).NotTo(ContainElement("Rejected"))
 	})
@@ -163,7 +163,7 @@ var _ = Describe("the origin of an Envoy resource", func() {
 		Eventually(func() int { return len(x.Resources(routeType)) }).Should(Equal(1))
 		post(g, "/proxy/gw/service/gatehouse")
 		Eventually(refused).WithArguments(g, "gw").Should(Equal([]string{"route /service/gatehouse"}))
-		Expect(holding(g, "/service/gatehouse")).To(ContainElement("Rejected"))
+		Eventually(holding).WithArguments(g, "/service/gatehouse").Should(ContainElement("Rejected"))
 		Expect(holding(g, "/proxy/gw")).NotTo(ContainElement("Rejected"))
 		Expect(holding(g, "/service/shop")).To(Equal([]string{"Accepted", "Programmed"}))
 	})
@@ -171,6 +171,6 @@ var _ = Describe("the origin of an Envoy resource", func() {
 	It("is the proxy for a listener", func() {
 		refusing(g, "gw", ofType(listenerType))
 		Eventually(refused).WithArguments(g, "gw").Should(Equal([]string{"listener /proxy/gw"}))
-		Expect(holding(g, "/proxy/gw")).To(ContainElement("Rejected"))
+		Eventually(holding).WithArguments(g, "/proxy/gw").Should(ContainElement("Rejected"))
 	})
 })

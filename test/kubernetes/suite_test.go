@@ -58,9 +58,9 @@ func applyCRDs(k *testkit.Kubernetes) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// limit bounds the start and the end of a process.
+// limit bounds the start and the end of a process. A thousand objects take a busy machine more than a minute.
 func limit() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	DeferCleanup(cancel)
 	return ctx
 }
