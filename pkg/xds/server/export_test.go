@@ -1,6 +1,7 @@
 package server
 
 import (
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 
@@ -23,3 +24,8 @@ func NewCodec() encoding.CodecV2 { return newCodec() }
 
 // Marshal encodes a message as the server sends it.
 func Marshal(m plan.Message) (mem.BufferSlice, error) { return newCodec().Marshal(&response{m}) }
+
+// AuthenticateStream runs a handler for a stream whose client is authenticated first.
+func (s *Server) AuthenticateStream(stream grpc.ServerStream, handler grpc.StreamHandler) error {
+	return s.authenticateStream(nil, stream, nil, handler)
+}

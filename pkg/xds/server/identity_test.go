@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -46,6 +47,14 @@ func (b badges) authenticate(ctx context.Context) (server.Identity, error) {
 	}
 	return server.Identity{}, &server.Refusal{Reason: server.ReasonToken, Message: "no badge that is known", Detail: "of the door"}
 }
+
+// idleStream is a stream on which nothing is sent.
+type idleStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s idleStream) Context() context.Context { return s.ctx }
 
 var _ = Describe("a server that checks the identity of its clients", func() {
 	var (
@@ -207,6 +216,18 @@ var _ = Describe("a server that checks the identity of its clients", func() {
 			}
 			return "no engine"
 		}).Should(Equal("1"))
+	})
+
+	It("does nothing on a stream whose proof has ended already", func() {
+		close(withdrawn)
+		var handled atomic.Bool
+		shown := metadata.NewIncomingContext(context.Background(), metadata.Pairs("badge", "edge"))
+		err := s.AuthenticateStream(idleStream{ctx: shown}, func(any, grpc.ServerStream) error {
+			handled.Store(true)
+			return nil
+		})
+		Expect(grpcstatus.Code(err)).To(Equal(codes.Unauthenticated))
+		Consistently(handled.Load).Should(BeFalse())
 	})
 
 	It("logs each reason once a minute for each client, and counts all", func() {
