@@ -125,7 +125,7 @@ type TLS struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=315360000
 	HSTSSeconds *int32 `json:"hstsSeconds,omitempty" model:"hsts_seconds"`
-	// Whether that is so for all subdomains of the host too (includeSubDomains). Requires hstsSeconds. Default: false.
+	// Adds includeSubDomains: the header then applies to all subdomains of the host too. Requires hstsSeconds. Default: false.
 	// +optional
 	HSTSSubdomains bool `json:"hstsSubdomains,omitempty" model:"hsts_subdomains"`
 	// The Secret with the certificate authorities (ca.crt). One of them must have signed a client's

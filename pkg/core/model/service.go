@@ -17,7 +17,7 @@ type Service struct {
 	// How long a browser that used HTTPS uses only HTTPS for the host: max-age of Strict-Transport-Security. 0 means
 	// that the header is not sent.
 	HSTSSeconds int `json:"hsts_seconds" form:"Hsts_seconds" range:"0-315360000"` // no preload list asks for ten years
-	// Whether that is so for all subdomains of the host too (includeSubDomains). Requires Hsts_seconds.
+	// Adds includeSubDomains: the header then applies to all subdomains of the host too. Requires Hsts_seconds.
 	HSTSSubdomains bool `json:"hsts_subdomains" form:"Hsts_subdomains"`
 	// Name of the secret with the certificate authorities. One of them must have signed the certificate of a client.
 	// Empty means that clients need none. Clients present it over HTTPS; plain HTTP then gets 403. Requires a host
