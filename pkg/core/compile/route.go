@@ -24,6 +24,7 @@ func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	if what := finish(route, t, s); what != "" {
 		return Unavailable(t, model.Quarantined, what)
 	}
+	setRetries(route)
 	return route, condition
 }
 
@@ -51,11 +52,7 @@ func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 		forward.StreamTimeout = time.Duration(c.Timeouts.Stream)
 	}
 	if c.Retries != nil {
-		backoff, maxBackoff := c.Retries.Waits()
-		forward.Retries = &ir.Retries{
-			Attempts: c.Retries.Attempts, On: c.Retries.On, Methods: c.Retries.Methods, PerTry: time.Duration(c.Retries.PerTry), Hedge: c.Retries.Hedge,
-			Backoff: backoff, MaxBackoff: maxBackoff,
-		}
+		forward.Retries = retriesOf(c)
 	}
 	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward, Public: c.Public}, nil
 }

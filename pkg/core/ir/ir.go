@@ -171,7 +171,7 @@ type Forward struct {
 	GRPCTimeout time.Duration `json:"grpcTimeout,omitempty"`
 	// StreamTimeout bounds a request and its response, streams and websockets included; 0 means no bound.
 	StreamTimeout time.Duration `json:"streamTimeout,omitempty"`
-	// Retries replace the default policy; nil means the default.
+	// Retries replace those of the clusters; nil means that the clusters have theirs.
 	Retries *Retries `json:"retries,omitempty"`
 	// NoUpgrade refuses websocket upgrades.
 	NoUpgrade bool `json:"noUpgrade,omitempty"`
@@ -225,8 +225,9 @@ type HostRewrite struct {
 // Retries is a retry policy.
 type Retries struct {
 	Attempts int `json:"attempts"`
-	// On lists Envoy's retry conditions; empty means the default ones.
-	On []string `json:"on,omitempty"`
+	// On lists Envoy's retry conditions; empty means those of a cluster. Idempotent chooses those of RetriesIdempotent.
+	On         []string `json:"on,omitempty"`
+	Idempotent bool     `json:"idempotent,omitempty"`
 	// Methods are the methods to retry; empty means all.
 	Methods []string      `json:"methods,omitempty"`
 	PerTry  time.Duration `json:"perTry,omitempty"`
@@ -267,10 +268,25 @@ type Cluster struct {
 	// Call is set in a cluster for the calls of a filter, whose name is that of the upstream's own cluster, a slash and a
 	// hash of Call. No upstream's name has a slash. nil means that requests and answers stay as they are.
 	Call *Call `json:"call,omitempty"`
+	// Retries are the cluster's own. Routes with other retries have a cluster of their own for the same upstreams, whose
+	// name ends in a slash and the value of Retries.
+	Retries ClusterRetries `json:"retries,omitempty"`
 	// PanicThreshold is a percentage. When a smaller share of the endpoints is healthy, all of them receive requests. 0
 	// means that an unhealthy endpoint never receives one.
 	PanicThreshold int `json:"panicThreshold,omitempty"`
 }
+
+// ClusterRetries are the retries that a cluster has for all its requests, in place of those of a route.
+type ClusterRetries string
+
+const (
+	// RetriesDefault never repeats a request that may have reached an endpoint.
+	RetriesDefault ClusterRetries = ""
+	// RetriesIdempotent also repeats a request that may have reached an endpoint.
+	RetriesIdempotent ClusterRetries = "idempotent"
+	// RetriesOfRoute leaves retries to the route.
+	RetriesOfRoute ClusterRetries = "route"
+)
 
 // Call changes the calls of a filter and their answers.
 type Call struct {

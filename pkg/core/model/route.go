@@ -271,14 +271,14 @@ func (r Retries) validate(v *validator, at string, methods []string) {
 	case !r.Hedge:
 	case r.PerTry == 0 || r.Attempts == 0:
 		v.add(at+"hedge", "requires per_try and attempts: the next attempt begins when per_try is over")
-	case !idempotent(methods):
+	case !Idempotent(methods):
 		v.add(at+"hedge", "sends a request to two upstreams at the same time, whatever retries.methods has: set methods of the route, and only methods that can be repeated (GET, HEAD, OPTIONS, TRACE, PUT, DELETE)")
 	}
 }
 
-// idempotent reports whether a request that is repeated does no more than one
+// Idempotent reports whether a request that is repeated does no more than one
 // (RFC 9110 section 9.2.2). No methods are all methods.
-func idempotent(methods []string) bool {
+func Idempotent(methods []string) bool {
 	return len(methods) > 0 && !slices.ContainsFunc(methods, func(m string) bool {
 		return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}, m)
 	})

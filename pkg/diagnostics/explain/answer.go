@@ -3,6 +3,8 @@ package explain
 import (
 	"strings"
 
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/health"
 )
 
@@ -153,6 +155,8 @@ type Cluster struct {
 	// Protocol is http, h2c, tls or h2.
 	Protocol  string     `json:"protocol"`
 	Endpoints []Endpoint `json:"endpoints"`
+	// retries are those of all its requests; nil leaves them to the route.
+	retries *routev3.RetryPolicy
 	// Panics means that unhealthy endpoints receive requests too while too few are healthy.
 	Panics bool `json:"-"`
 }

@@ -51,10 +51,11 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 		return nil, "", err
 	}
 	f.Path += s.query
-	if f.Retries, err = retries(s, have.Routes, vh, r); err != nil {
+	if missing, err = f.addClusters(have, action); err != nil {
 		return nil, "", err
 	}
-	if missing, err = f.addClusters(have, action); err != nil {
+	// The clusters of a route have the same retries.
+	if f.Retries, err = retries(s, f.Clusters[0].retries, vh, r); err != nil {
 		return nil, "", err
 	}
 	return f, missing, f.stay(passed{request: s, vh: vh, route: r}.seen(nil))
@@ -210,7 +211,15 @@ func (c *Cluster) read(r, assignment *snapshot.Resource, share float64) error {
 		}
 	}
 	c.Policy, c.HealthCheck = strings.ToLower(cluster.GetLbPolicy().String()), len(cluster.GetHealthChecks()) > 0
-	c.Protocol, c.Panics = protocolOf(&cluster), cluster.GetCommonLbConfig().GetHealthyPanicThreshold().GetValue() > 0
+	var options httpv3.HttpProtocolOptions
+	const name = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+	if packed := cluster.GetTypedExtensionProtocolOptions()[name]; packed != nil {
+		if err := packed.UnmarshalTo(&options); err != nil {
+			return fmt.Errorf("decoding cluster %q: %w", c.Name, err)
+		}
+	}
+	c.retries = options.GetRetryPolicy()
+	c.Protocol, c.Panics = protocolOf(&cluster, &options), cluster.GetCommonLbConfig().GetHealthyPanicThreshold().GetValue() > 0
 	total := 0.0
 	for _, locality := range endpoints.GetEndpoints() {
 		for _, e := range locality.GetLbEndpoints() {
@@ -259,10 +268,7 @@ func ReadCluster(r *snapshot.Resource, assignments []*snapshot.Resource) (Cluste
 }
 
 // protocolOf returns the protocol of a cluster as upstreams name it.
-func protocolOf(c *clusterv3.Cluster) string {
-	const name = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-	var options httpv3.HttpProtocolOptions
-	_ = c.GetTypedExtensionProtocolOptions()[name].UnmarshalTo(&options) // otherwise it is HTTP/1.1
+func protocolOf(c *clusterv3.Cluster, options *httpv3.HttpProtocolOptions) string {
 	h2, tls := options.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil, c.GetTransportSocket() != nil
 	return map[[2]bool]string{{false, false}: "http", {true, false}: "h2c", {false, true}: "tls", {true, true}: "h2"}[[2]bool{h2, tls}]
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	matchingv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/matching/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
@@ -96,10 +97,16 @@ func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, erro
 	return false, a.endMisdirected(s, l)
 }
 
-// rulesOf returns the rules of a filter that refuses requests.
+// rulesOf returns the rules of a filter that refuses requests. They may be in a filter that skips them for some of the
+// requests that they let pass.
 func rulesOf(f *hcmv3.HttpFilter) (*rbacconfigv3.RBAC, error) {
+	var quick matchingv3.ExtensionWithMatcher
+	packed := f.GetTypedConfig()
+	if packed.UnmarshalTo(&quick) == nil {
+		packed = quick.GetExtensionConfig().GetTypedConfig()
+	}
 	var rules rbacv3.RBAC
-	if err := f.GetTypedConfig().UnmarshalTo(&rules); err != nil {
+	if err := packed.UnmarshalTo(&rules); err != nil {
 		return nil, fmt.Errorf("decoding filter %q: %w", f.GetName(), err)
 	}
 	if rules.GetRules().GetAction() != rbacconfigv3.RBAC_DENY {

@@ -23,6 +23,9 @@ func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 	if protocol.HttpFilters, err = callFilters(c.Call); err != nil {
 		return nil, err
 	}
+	if protocol.RetryPolicy, err = clusterRetries(c); err != nil {
+		return nil, err
+	}
 	options, err := httpOptions(protocol)
 	if err != nil {
 		return nil, err

@@ -1,13 +1,18 @@
 package translate
 
 import (
+	"errors"
 	"net/http"
 
+	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
+	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matchingv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/matching/v3"
+	actionv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/matcher/action/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
@@ -33,6 +38,44 @@ func invalidHostMatcher() *routev3.HeaderMatcher {
 // hostFilter refuses a request that does not have exactly one host or, over TLS, not the host that its connection
 // was made for. It is on the listener, so that it costs nothing per service.
 func hostFilter(l ir.Listener) []seam.Message {
+	rules := hostRules(l)
+	if l.TLS == nil {
+		if quick, err := unlessPlain(rules); err == nil {
+			return []seam.Message{{Name: HostFilter, Config: quick}}
+		}
+	}
+	return []seam.Message{{Name: HostFilter, Config: rules}}
+}
+
+// unlessPlain skips the rules for a request with one clear host and without a semicolon, which they let pass. That
+// costs half as much as the rules (ADR 0105).
+func unlessPlain(rules *rbacv3.RBAC) (*matchingv3.ExtensionWithMatcher, error) {
+	var m matchers
+	header := func(name string) *xdscorev3.TypedExtensionConfig {
+		return m.extension("envoy.matching.inputs.request_headers", &matcherv3.HttpRequestHeaderMatchInput{HeaderName: name})
+	}
+	plain := []*xdsmatcherv3.Matcher_MatcherList_Predicate{
+		matches(header(":authority"), &xdsmatcherv3.StringMatcher{MatchPattern: expression(oneHost)}),
+		{MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher{
+			NotMatcher: matches(header(":path"), &xdsmatcherv3.StringMatcher{
+				MatchPattern: &xdsmatcherv3.StringMatcher_Contains{Contains: ";"},
+			}),
+		}},
+	}
+	skip := &xdsmatcherv3.Matcher_OnMatch_Action{Action: m.extension("skip", &actionv3.SkipFilter{})}
+	both := &xdsmatcherv3.Matcher_MatcherList_Predicate_AndMatcher{
+		AndMatcher: &xdsmatcherv3.Matcher_MatcherList_Predicate_PredicateList{Predicate: plain},
+	}
+	packed, err := pack(rules)
+	return &matchingv3.ExtensionWithMatcher{
+		ExtensionConfig: &corev3.TypedExtensionConfig{Name: "envoy.filters.http.rbac", TypedConfig: packed},
+		XdsMatcher: first(nil, when(
+			&xdsmatcherv3.Matcher_MatcherList_Predicate{MatchType: both}, &xdsmatcherv3.Matcher_OnMatch{OnMatch: skip},
+		)),
+	}, errors.Join(err, m.err)
+}
+
+func hostRules(l ir.Listener) *rbacv3.RBAC {
 	policies := map[string]*rbacconfigv3.Policy{"host": {
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
 		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Header{Header: invalidHostMatcher()}}},
@@ -41,7 +84,7 @@ func hostFilter(l ir.Listener) []seam.Message {
 	if l.TLS != nil {
 		policies[misdirected] = misdirectedPolicy()
 	}
-	return []seam.Message{{Name: HostFilter, Config: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: policies}}}}
+	return &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: policies}}
 }
 
 // dotSegment names the policy that refuses dot segments with parameters. Envoy resolves /..;x/ before it decodes
@@ -103,12 +146,10 @@ func hostReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 func cleanRequests(l ir.Listener, m *hcmv3.HttpConnectionManager) error {
 	names := []*matcherv3.StringMatcher{{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "x-envoy-"}}}
 	if l.TrustedHops == 0 {
-		for _, name := range []string{
-			"forwarded", "x-forwarded-host", "x-forwarded-port", "x-forwarded-prefix", "x-forwarded-scheme", "x-forwarded-server", "x-forwarded-ssl",
-			"x-real-ip",
-		} {
-			names = append(names, &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: name}})
-		}
+		// One expression, since each matcher costs a scan of all headers.
+		names = append(names, &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{
+			SafeRegex: regex(`forwarded|x-forwarded-(host|port|prefix|scheme|server|ssl)|x-real-ip`),
+		}})
 	}
 	var mutations []*mutationv3.HeaderMutation
 	for _, name := range names {

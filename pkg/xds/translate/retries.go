@@ -2,8 +2,8 @@ package translate
 
 import (
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -13,83 +13,67 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
-// These are the headers from which Envoy's router takes retries. It removes them
-// before it forwards the request.
 const (
-	retryOn    = "x-envoy-retry-on"
-	maxRetries = "x-envoy-max-retries"
+	// defaultAttempts allows for another endpoint, and one more if two fail at the same time.
+	defaultAttempts = 2
+	// The default retries wait at most 5 and 15 ms.
+	defaultBackoff    = 5 * time.Millisecond
+	maxDefaultBackoff = 50 * time.Millisecond
 )
 
-// defaultAttempts allows for another endpoint, and one more if two fail at the
-// same time.
-const defaultAttempts = 2
-
-// defaultConditions never repeat a request that has reached a backend.
-func defaultConditions() []string {
-	return []string{"connect-failure", "refused-stream", "reset-before-request"}
-}
-
-// reset is the condition that also repeats requests that may have reached a backend.
-const reset = "reset"
-
-// defaultRetries are the retries of all routes, as headers of the route
-// configuration. A retry policy in each virtual host or route would cost Envoy
-// time per host at every change (ADR 0043). The wait before a retry cannot be a
-// header: the bootstrap sets it.
-func defaultRetries() []*corev3.HeaderValueOption {
-	return []*corev3.HeaderValueOption{
-		setHeader(retryOn, strings.Join(defaultConditions(), ",")),
-		setHeader(maxRetries, strconv.Itoa(defaultAttempts)),
+// conditions returns the default conditions. Only "reset" repeats requests that may have reached a backend.
+func conditions(idempotent bool) string {
+	const unseen = "connect-failure,refused-stream,reset-before-request"
+	if idempotent {
+		return unseen + ",reset"
 	}
+	return unseen
 }
 
 func setHeader(name, value string) *corev3.HeaderValueOption { return seam.SetHeader(name, value) }
 
-// applyRetries sets retries that add to the default ones or replace them. Envoy
-// adds the conditions of a policy to those of the headers, but takes the number
-// from the headers. So a route with its own retries removes the headers.
-func applyRetries(out *routev3.Route, action *routev3.RouteAction, r *ir.Route) error {
-	own, many := r.Forward.Retries, endpointCount(r.Forward.Clusters) > 1
-	if own != nil {
-		out.RequestHeadersToRemove = []string{retryOn, maxRetries}
+// clusterRetries are the retries of all requests to a cluster, nil for those of the route. A policy in each virtual
+// host or route would cost Envoy time per host at every change, and headers of the route configuration cost four times
+// as much per request (ADR 0104).
+func clusterRetries(c *ir.Cluster) (*routev3.RetryPolicy, error) {
+	if c.Retries == ir.RetriesOfRoute {
+		return nil, nil
 	}
-	switch {
-	case own != nil && own.Attempts == 0:
+	p := &routev3.RetryPolicy{
+		RetryOn: conditions(c.Retries == ir.RetriesIdempotent), NumRetries: u32(defaultAttempts),
+		RetryBackOff: backoff(defaultBackoff, maxDefaultBackoff),
+	}
+	return p, avoidTriedEndpoints(p, c)
+}
+
+func backoff(base, most time.Duration) *routev3.RetryPolicy_RetryBackOff {
+	return &routev3.RetryPolicy_RetryBackOff{BaseInterval: seconds(base), MaxInterval: seconds(most)}
+}
+
+// applyRetries sets the retries that a route states. Its clusters have none.
+func applyRetries(action *routev3.RouteAction, r *ir.Route) error {
+	own := r.Forward.Retries
+	if own == nil || own.Attempts == 0 {
 		return nil
-	case own != nil:
-		action.RetryPolicy = retryPolicy(*own, r.Match.Methods)
-		if own.Hedge {
-			action.HedgePolicy = &routev3.HedgePolicy{HedgeOnPerTryTimeout: true}
-		}
-	case idempotent(r.Match.Methods):
-		action.RetryPolicy = &routev3.RetryPolicy{RetryOn: reset}
-	case many:
-		action.RetryPolicy = &routev3.RetryPolicy{}
 	}
-	if !many {
-		return nil
+	action.RetryPolicy = retryPolicy(*own)
+	if own.Hedge {
+		action.HedgePolicy = &routev3.HedgePolicy{HedgeOnPerTryTimeout: true}
 	}
-	return avoidTriedEndpoints(action.RetryPolicy)
+	clusters := make([]*ir.Cluster, len(r.Forward.Clusters))
+	for i, c := range r.Forward.Clusters {
+		clusters[i] = c.Cluster
+	}
+	return avoidTriedEndpoints(action.RetryPolicy, clusters...)
 }
 
 // retryPolicy translates the retries of a route.
-func retryPolicy(r ir.Retries, methods []string) *routev3.RetryPolicy {
-	if len(r.Methods) > 0 {
-		methods = r.Methods
-	}
-	on := r.On
-	if len(on) == 0 {
-		on = defaultConditions()
-		if idempotent(methods) {
-			on = append(on, reset)
-		}
-	}
+func retryPolicy(r ir.Retries) *routev3.RetryPolicy {
 	out := &routev3.RetryPolicy{
-		RetryOn:    strings.Join(on, ","),
-		NumRetries: u32(r.Attempts),
-		RetryBackOff: &routev3.RetryPolicy_RetryBackOff{
-			BaseInterval: seconds(r.Backoff), MaxInterval: seconds(r.MaxBackoff),
-		},
+		RetryOn: strings.Join(r.On, ","), NumRetries: u32(r.Attempts), RetryBackOff: backoff(r.Backoff, r.MaxBackoff),
+	}
+	if len(r.On) == 0 {
+		out.RetryOn = conditions(r.Idempotent)
 	}
 	if len(r.Methods) > 0 {
 		out.RetriableRequestHeaders = []*routev3.HeaderMatcher{methodMatcher(r.Methods)}
@@ -100,9 +84,12 @@ func retryPolicy(r ir.Retries, methods []string) *routev3.RetryPolicy {
 	return out
 }
 
-// avoidTriedEndpoints sends a retry to an endpoint that the request has not
-// tried. With only one endpoint, this would cost time for every request.
-func avoidTriedEndpoints(p *routev3.RetryPolicy) error {
+// avoidTriedEndpoints sends a retry to an endpoint that the request has not tried. A retry stays in its cluster, so
+// this needs several endpoints in one of them; with one, it would cost time for every request.
+func avoidTriedEndpoints(p *routev3.RetryPolicy, clusters ...*ir.Cluster) error {
+	if !slices.ContainsFunc(clusters, hasSeveralEndpoints) {
+		return nil
+	}
 	predicate, err := pack(&previoushostsv3.PreviousHostsPredicate{})
 	p.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
 		Name:       "envoy.retry_host_predicates.previous_hosts",
@@ -112,28 +99,8 @@ func avoidTriedEndpoints(p *routev3.RetryPolicy) error {
 	return err
 }
 
-// idempotent reports whether repeating a request has the effect of one (RFC 9110
-// section 9.2.2). An empty list means all methods.
-func idempotent(methods []string) bool {
-	return len(methods) > 0 && !slices.ContainsFunc(methods, func(m string) bool {
-		return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}, m)
-	})
-}
-
-// endpointCount returns how many endpoints a request may go to. A DNS name or a
-// discovered upstream may have many.
-func endpointCount(clusters []ir.WeightedCluster) int {
-	n := 0
-	for _, c := range clusters {
-		if c.Discovered {
-			n += 2
-		}
-		for _, e := range c.Endpoints {
-			n++
-			if e.DNS {
-				n++
-			}
-		}
-	}
-	return n
+// hasSeveralEndpoints reports whether a cluster may have more than one endpoint. A DNS name or a discovered upstream
+// may have many.
+func hasSeveralEndpoints(c *ir.Cluster) bool {
+	return c.Discovered || len(c.Endpoints) > 1 || slices.ContainsFunc(c.Endpoints, func(e ir.Endpoint) bool { return e.DNS })
 }

@@ -39,9 +39,6 @@ func RouteConfiguration() *routev3.RouteConfiguration {
 		IgnorePortInHostMatching:       true,
 		MaxDirectResponseBodySizeBytes: u32(maxDirectResponse),
 		ResponseHeadersToRemove:        []string{unhealthy},
-		RequestHeadersToAdd:            defaultRetries(),
-		// This allows a route to remove these headers.
-		MostSpecificHeaderMutationsWins: true,
 		// Envoy does not look clusters up when it reads the message: the planner sends a route
 		// only after its clusters.
 		ValidateClusters: wrapperspb.Bool(false),
@@ -71,7 +68,7 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 		wholePath(out.Match, r.Forward)
 		action := routeAction(r.Forward, r.Match)
 		out.Action = &routev3.Route_Route{Route: action}
-		err = errors.Join(rewriteTemplate(action, r.Forward.Rewrite.Template), applyRetries(out, action, r))
+		err = errors.Join(rewriteTemplate(action, r.Forward.Rewrite.Template), applyRetries(action, r))
 	}
 	if err != nil {
 		return nil, err
