@@ -11,7 +11,6 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
-	"github.com/gatehouse-gateway/gatehouse/pkg/run/standalone"
 )
 
 // adminPort is the admin endpoint for other machines. It lets callers of the API do
@@ -21,7 +20,7 @@ type adminPort struct {
 	http     *http.Server
 }
 
-func openAdmin(ctx context.Context, cfg config.Config, plane *controlPlane, child *standalone.Envoy, socket string) (*adminPort, error) {
+func openAdmin(ctx context.Context, cfg config.Config, plane *controlPlane, of rest.AdminOptions) (*adminPort, error) {
 	l, err := listen(ctx, cfg.AdminAddr, "admin-addr", "Envoy's admin endpoint")
 	if err != nil {
 		return nil, err
@@ -33,7 +32,7 @@ func openAdmin(ctx context.Context, cfg config.Config, plane *controlPlane, chil
 	return &adminPort{listener: l, http: &http.Server{
 		Handler: rest.NewAdmin(rest.Options{
 			Tokens: plane.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts, Log: plane.log,
-		}, rest.AdminOptions{Ask: child.Ask, Socket: socket}),
+		}, of),
 		ReadTimeout: 10 * time.Second,
 		// A client that reads slowly occupies one of the few slots for requests to
 		// Envoy.

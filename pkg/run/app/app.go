@@ -56,7 +56,7 @@ func Serve(ctx context.Context, cfg config.Config, env Env) (err error) {
 		}
 		defer func() { err = errors.Join(err, release()) }()
 	}
-	plane, err := openControlPlane(ctx, cfg, env, nil, nil, nil)
+	plane, err := openControlPlane(ctx, cfg, env, nil, nil, ownEnvoy{})
 	if err != nil {
 		return err
 	}

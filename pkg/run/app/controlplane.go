@@ -15,6 +15,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/inspect"
+	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/upstreams"
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/kube"
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/tlsdir"
@@ -71,10 +72,10 @@ type controlPlane struct {
 }
 
 // openControlPlane binds the addresses and opens the store. newProxy returns the defaults of a new proxy object; nil
-// means those of the model. limits is the rate-limit engine in this process, and own the Envoy that it starts; nil
-// means that there is none.
+// means those of the model. limits is the rate-limit engine in this process, nil without one, and own the Envoy that it
+// starts.
 func openControlPlane(
-	ctx context.Context, cfg config.Config, env Env, newProxy func(string) *model.Proxy, limits *limiter, own *ownEnvoy,
+	ctx context.Context, cfg config.Config, env Env, newProxy func(string) *model.Proxy, limits *limiter, own ownEnvoy,
 ) (*controlPlane, error) {
 	p := &controlPlane{log: env.Log, loaded: env.Loaded, limitsBy: limitsBy(cfg, limits)}
 	opened := false
@@ -126,10 +127,10 @@ func openControlPlane(
 		return nil, err
 	}
 	access.Wait = wait.everywhere(p.replicas)
-	told := upstreams{ads, own, &handshakes{}}
+	health := upstreams.New(ads, own.upstreams)
 	access.Live = inspect.Sources{
 		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held, Replica: p.replica,
-		Explain: explainer(ads, known, told), Upstreams: told.Upstreams,
+		Explain: explainer(ads, known, health), Upstreams: health.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.conditions,
 	}
 	p.showOthers(&access.Live)
@@ -144,12 +145,12 @@ func openControlPlane(
 // newServer makes the xDS server. lost says why the database seems to be lost. configured reports whether it ever
 // had a configuration.
 func (p *controlPlane) newServer(
-	cfg config.Config, registry *status.Registry, own *ownEnvoy, lost string, configured func() bool,
+	cfg config.Config, registry *status.Registry, own ownEnvoy, lost string, configured func() bool,
 ) *server.Server {
 	ads := server.New(server.Options{
 		Elsewhere: p.hasElsewhere,
 		Plan:      plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
-		Status:    registry, Log: p.log, Own: own.proxy(), Failing: own.failing,
+		Status:    registry, Log: p.log, Own: own.proxy, Failing: own.upstreams.Failing,
 		Held: lost, AllowEmpty: cfg.AllowEmpty || p.mirror != nil, Configured: configured,
 		Authenticate: p.xds.auth.Authenticate, Refusals: p.xds.refusals,
 	})
@@ -171,7 +172,7 @@ func (p *controlPlane) compileSettings(cfg config.Config, limits *limiter) (comp
 }
 
 // open binds the addresses and opens the store. lost says why the database seems to be lost.
-func (p *controlPlane) open(ctx context.Context, cfg config.Config, own *ownEnvoy) (lost string, err error) {
+func (p *controlPlane) open(ctx context.Context, cfg config.Config, own ownEnvoy) (lost string, err error) {
 	if p.api, err = listenAPI(ctx, cfg, p.log); err != nil {
 		return "", err
 	}

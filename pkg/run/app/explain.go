@@ -6,13 +6,14 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/inspect"
+	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/upstreams"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
 // explainer explains from what the connected Envoys have, or from what they should have
 // while none is connected.
-func explainer(ads *server.Server, known *knownLimits, ill upstreams) inspect.Explain {
+func explainer(ads *server.Server, known *knownLimits, health *upstreams.Health) inspect.Explain {
 	return func(ctx context.Context, proxy string, r explain.Request) ([]inspect.Explained, error) {
 		type group struct {
 			state        explain.State
@@ -51,7 +52,7 @@ func explainer(ads *server.Server, known *knownLimits, ill upstreams) inspect.Ex
 			if err != nil {
 				return nil, err
 			}
-			ill.addHealth(ctx, proxy, g.envoys, &a)
+			health.AddTo(ctx, proxy, g.envoys, &a)
 			list = append(list, inspect.Explained{Envoys: g.envoys, Answer: a})
 		}
 		return list, nil

@@ -8,7 +8,7 @@ import (
 )
 
 // loginTest tries logins under the rules for requests to identity providers.
-func (p *controlPlane) loginTest(cfg config.Config, settings compile.Settings, own *ownEnvoy) (rest.LoginTest, error) {
+func (p *controlPlane) loginTest(cfg config.Config, settings compile.Settings, own ownEnvoy) (rest.LoginTest, error) {
 	client, err := p.providerClient(cfg, settings)
-	return logintest.Tester{Client: client, Settings: settings, Own: own.proxy()}.Test, err
+	return logintest.Tester{Client: client, Settings: settings, Own: own.proxy}.Test, err
 }

@@ -11,10 +11,20 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/envoy"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/upstreams"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/run/standalone"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
+
+// ownEnvoy is the Envoy that this process starts. The zero value is none.
+type ownEnvoy struct {
+	// proxy is the name of its proxy, and xdsSocket where it connects if the xDS port requires authentication.
+	proxy, xdsSocket string
+	// upstreams shows why its upstreams fail; nil if there is no Envoy.
+	upstreams *upstreams.OwnEnvoy
+}
 
 // Standalone runs the control plane and an Envoy until ctx ends.
 func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
@@ -39,7 +49,9 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, limits.close()) }()
-	running := newOwnEnvoy(cfg.Proxy, dir.Join("xds.sock"))
+	adminSocket := dir.Join(standalone.AdminSocket)
+	envoyAdmin := standalone.NewAdmin(adminSocket)
+	running := ownEnvoy{cfg.Proxy, dir.Join("xds.sock"), upstreams.NewOwnEnvoy(envoyAdmin.Get)}
 	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) }, limits, running)
 	if err != nil {
 		return err
@@ -50,7 +62,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	bootstrap, err := envoy.Bootstrap(plane.xds.params(envoy.Params{
-		Node: cfg.Proxy, AdminSocket: dir.Join(standalone.AdminSocket), Parent: running.parent,
+		Node: cfg.Proxy, AdminSocket: adminSocket, Parent: running.upstreams.Parent,
 	}))
 	if err != nil {
 		plane.close()
@@ -58,12 +70,11 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	}
 	gateway := &net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: own.HTTPPort}
 	child := standalone.NewEnvoy(standalone.EnvoyOptions{
-		Path: path, Bootstrap: bootstrap, AdminSocket: dir.Join(standalone.AdminSocket), Dir: dir, Stdout: accessLog(env), Log: env.Log, Told: plane.logins.handleLine,
-		Children: children,
-		Ports:    []standalone.Port{{Addr: gateway.String(), Flag: "http-port"}},
+		Path: path, Bootstrap: bootstrap, AdminSocket: adminSocket, Dir: dir,
+		Stdout: accessLog(env), Log: env.Log, Told: plane.logins.handleLine, Children: children,
+		Ports: []standalone.Port{{Addr: gateway.String(), Flag: "http-port"}},
 	})
-	running.envoy.Store(child)
-	admin, err := openAdmin(ctx, cfg, plane, child, dir.Join(standalone.AdminSocket))
+	admin, err := openAdmin(ctx, cfg, plane, rest.AdminOptions{Ask: envoyAdmin.Ask, Socket: adminSocket})
 	if err != nil {
 		plane.close()
 		return err

@@ -37,9 +37,9 @@ type xdsPort struct {
 }
 
 // open reads the certificates of the port, which is bound, and decides which clients must authenticate. own is the Envoy of
-// this program; nil means that there is none.
-func (x *xdsPort) open(ctx context.Context, cfg config.Config, tokens store.ProxyTokens, own *ownEnvoy, log *slog.Logger) (err error) {
-	x.refusals, x.own = server.NewRefusals(log), own.proxy()
+// this program.
+func (x *xdsPort) open(ctx context.Context, cfg config.Config, tokens store.ProxyTokens, own ownEnvoy, log *slog.Logger) (err error) {
+	x.refusals, x.own = server.NewRefusals(log), own.proxy
 	if cfg.XDSTLSCert != "" {
 		x.tls, err = xdsauth.OpenTLS(xdsauth.TLSOptions{
 			Cert: cfg.XDSTLSCert, Key: cfg.XDSTLSKey, ClientCA: cfg.XDSTLSClientCA, ClientCRL: cfg.XDSTLSClientCRL,
@@ -59,7 +59,7 @@ func (x *xdsPort) open(ctx context.Context, cfg config.Config, tokens store.Prox
 		return err
 	}
 	x.auth = xdsauth.New(xdsauth.Options{Open: open, Tokens: x.tokens})
-	if !open && own != nil {
+	if !open && own.xdsSocket != "" {
 		x.socket, err = listenOwn(ctx, own.xdsSocket)
 	}
 	return err

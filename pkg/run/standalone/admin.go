@@ -3,9 +3,9 @@ package standalone
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -20,29 +20,43 @@ const maxAnswer = 8 << 20
 // askTime bounds a call.
 const askTime = time.Second
 
-// errNoAdmin says that Envoy is not running.
-var errNoAdmin = errors.New("envoy does not run")
+// Admin is the admin endpoint of an Envoy, which may start later.
+type Admin struct{ transport *http.Transport }
 
-// Ask sends a request to Envoy's own admin endpoint. The caller reads and closes the
-// answer.
-func (e *Envoy) Ask(ctx context.Context, method, target string) (*http.Response, error) {
+// NewAdmin returns the admin endpoint at a socket.
+func NewAdmin(socket string) *Admin {
+	return &Admin{&http.Transport{
+		DisableKeepAlives: true, DisableCompression: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+}
+
+// Ask sends a request to the endpoint. The caller reads and closes the answer.
+func (a *Admin) Ask(ctx context.Context, method, target string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://envoy"+target, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("asking Envoy for %s: %w", target, err)
 	}
-	resp, err := e.admin.RoundTrip(req)
+	resp, err := a.transport.RoundTrip(req)
 	if err != nil {
 		return nil, fmt.Errorf("asking Envoy for %s: %w", target, err)
 	}
 	return resp, nil
 }
 
-// call sends a request to the admin endpoint; any answer except 200 is an error. The
-// body is decoded into answer unless that is nil.
-func (e *Envoy) call(ctx context.Context, method, path string, answer any) error {
+// Get requests a path; otherwise it is like call.
+func (a *Admin) Get(ctx context.Context, path string, answer any) error {
+	return a.call(ctx, http.MethodGet, path, answer)
+}
+
+// call sends a request to the endpoint; any answer except 200 is an error. The JSON of the body is decoded into
+// answer unless that is nil.
+func (a *Admin) call(ctx context.Context, method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	resp, err := e.Ask(ctx, method, path)
+	resp, err := a.Ask(ctx, method, path)
 	if err != nil {
 		return err
 	}
@@ -72,10 +86,15 @@ type load struct {
 
 // load requests it. Requests to the admin endpoint itself, such as this one, are left
 // out.
-func (e *Envoy) load(ctx context.Context) (load, error) {
-	var answer struct{ Stats []stat }
+func (a *Admin) load(ctx context.Context) (load, error) {
+	var answer struct {
+		Stats []struct {
+			Name  string
+			Value uint64
+		}
+	}
 	const path = `/stats?format=json&filter=^http\.(.*)\.downstream_(rq_active|rq_total|cx_active)$`
-	if err := e.call(ctx, http.MethodGet, path, &answer); err != nil {
+	if err := a.Get(ctx, path, &answer); err != nil {
 		return load{}, err
 	}
 	var sum load
@@ -85,11 +104,11 @@ func (e *Envoy) load(ctx context.Context) (load, error) {
 		}
 		switch s.Name[strings.LastIndexByte(s.Name, '.')+1:] {
 		case "downstream_rq_active":
-			sum.requests += uint64(s.Value)
+			sum.requests += s.Value
 		case "downstream_cx_active":
-			sum.connections += uint64(s.Value)
+			sum.connections += s.Value
 		case "downstream_rq_total":
-			sum.total += uint64(s.Value)
+			sum.total += s.Value
 		}
 	}
 	return sum, nil

@@ -7,11 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -64,12 +62,10 @@ const (
 // Envoy supervises one Envoy process.
 type Envoy struct {
 	opts   EnvoyOptions
-	admin  *http.Transport
+	admin  *Admin
 	once   sync.Once
 	ready  chan struct{}
 	failed int // starts in a row, while it has never been ready
-	// running is the process; nil while there is none.
-	running atomic.Pointer[process]
 }
 
 // NewEnvoy returns a supervisor. Run starts the process.
@@ -77,16 +73,7 @@ func NewEnvoy(opts EnvoyOptions) *Envoy {
 	if opts.Drain == 0 {
 		opts.Drain = defaultDrain
 	}
-	return &Envoy{
-		opts:  opts,
-		ready: make(chan struct{}),
-		admin: &http.Transport{
-			DisableKeepAlives: true, DisableCompression: true,
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return (&net.Dialer{}).DialContext(ctx, "unix", opts.AdminSocket)
-			},
-		},
-	}
+	return &Envoy{opts: opts, ready: make(chan struct{}), admin: NewAdmin(opts.AdminSocket)}
 }
 
 // Ready is closed once Envoy has its configuration and listens.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -37,8 +38,6 @@ func (e *Envoy) runOnce(ctx context.Context) (exit, error) {
 		return exit{}, err
 	}
 	e.opts.Log.Debug("envoy started", "pid", p.cmd.Process.Pid)
-	e.running.Store(p)
-	defer e.running.Store(nil)
 	watch, stopWatch := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
@@ -119,7 +118,7 @@ func describe(state *os.ProcessState, err error) string {
 func (e *Envoy) watchReady(ctx context.Context, p *process) {
 	began := time.Now()
 	for {
-		if err := e.call(ctx, "GET", "/ready", nil); err == nil {
+		if err := e.admin.Get(ctx, "/ready", nil); err == nil {
 			e.opts.Log.Info("envoy is ready", "pid", p.cmd.Process.Pid, "admin_socket", e.opts.AdminSocket, "took", time.Since(began).Round(time.Millisecond))
 			e.once.Do(func() { close(e.ready) })
 			return
@@ -161,7 +160,7 @@ func (e *Envoy) drain(ctx context.Context, p *process) (x exit, ended bool) {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Drain)
 	defer cancel()
 	for _, path := range []string{"/healthcheck/fail", "/drain_listeners"} {
-		if err := e.call(ctx, "POST", path, nil); err != nil {
+		if err := e.admin.call(ctx, http.MethodPost, path, nil); err != nil {
 			e.opts.Log.Warn("envoy stops without draining", "err", err)
 			return exit{}, false
 		}
@@ -171,7 +170,7 @@ func (e *Envoy) drain(ctx context.Context, p *process) (x exit, ended bool) {
 	var last load
 	since := time.Now() // when last was first seen
 	for {
-		now, err := e.load(ctx)
+		now, err := e.admin.load(ctx)
 		if ctx.Err() == nil && err != nil {
 			e.opts.Log.Warn("envoy does not say how many requests are running", "err", err)
 		}

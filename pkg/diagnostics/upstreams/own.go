@@ -1,15 +1,13 @@
-package app
+package upstreams
 
 import (
 	"context"
 	"crypto/rand"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/health"
-	"github.com/gatehouse-gateway/gatehouse/pkg/run/standalone"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
@@ -22,17 +20,12 @@ const (
 	maxSeen      = 1000
 )
 
-// ownEnvoy is the Envoy that this process has started. No other Envoy can be asked why
+// OwnEnvoy is the Envoy that this process starts; nil means that there is none. No other Envoy can be asked why
 // upstreams fail.
-type ownEnvoy struct {
-	// parent is the name by which the Envoy identifies itself as this one.
-	parent string
-	// name is its proxy.
-	name string
-	// xdsSocket is where it connects if the xDS port requires authentication.
-	xdsSocket string
-
-	envoy atomic.Pointer[standalone.Envoy]
+type OwnEnvoy struct {
+	// Parent is the name by which the Envoy identifies itself as this one.
+	Parent string
+	get    Get
 
 	mu sync.Mutex // held while Envoy is asked
 	// seen are the clusters as they were at the last request to Envoy.
@@ -44,7 +37,7 @@ type ownEnvoy struct {
 
 // seenCluster is a cluster and what has happened there lately.
 type seenCluster struct {
-	*standalone.Cluster
+	*cluster
 	at      time.Time
 	tallies map[ownEndpoint]*health.Tally
 	// check are the health checks that failed lately.
@@ -56,37 +49,29 @@ type ownEndpoint struct {
 	port    uint32
 }
 
-func newOwnEnvoy(proxy, xdsSocket string) *ownEnvoy {
-	return &ownEnvoy{parent: rand.Text(), name: proxy, xdsSocket: xdsSocket, seen: map[string]*seenCluster{}}
+// NewOwnEnvoy returns an Envoy that may start later.
+func NewOwnEnvoy(get Get) *OwnEnvoy {
+	return &OwnEnvoy{Parent: rand.Text(), get: get, seen: map[string]*seenCluster{}}
 }
 
-// proxy is the name of its proxy; empty if there is none.
-func (o *ownEnvoy) proxy() string {
-	if o == nil {
-		return ""
-	}
-	return o.name
-}
+// is reports whether a connected Envoy is the own one.
+func (o *OwnEnvoy) is(have server.Have) bool { return o != nil && have.Parent == o.Parent }
 
-// is reports whether a connected Envoy is the own one. A nil ownEnvoy is none.
-func (o *ownEnvoy) is(have server.Have) bool { return o != nil && have.Parent == o.parent }
-
-// failing inspects clusters that the Envoy has reported to fail, while it still shows why.
-func (o *ownEnvoy) failing(ctx context.Context, parent string, clusters []string) {
-	if o != nil && parent == o.parent {
+// Failing inspects clusters that the Envoy has reported to fail, while it still shows why.
+func (o *OwnEnvoy) Failing(ctx context.Context, parent string, clusters []string) {
+	if o != nil && parent == o.Parent {
 		o.inspect(ctx, clusters, func(string, *seenCluster) {})
 	}
 }
 
 // inspect requests clusters from the Envoy and calls f for each that it has.
-func (o *ownEnvoy) inspect(ctx context.Context, names []string, f func(name string, c *seenCluster)) {
-	envoy := o.envoy.Load()
-	if envoy == nil || len(names) == 0 {
+func (o *OwnEnvoy) inspect(ctx context.Context, names []string, f func(name string, c *seenCluster)) {
+	if len(names) == 0 {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	list, err := envoy.Inspect(ctx, names[:min(maxInspected, len(names))])
+	list, err := o.get.clusters(ctx, names[:min(maxInspected, len(names))])
 	if err != nil {
 		return // the health is then unknown, and reported so
 	}
@@ -100,7 +85,7 @@ func (o *ownEnvoy) inspect(ctx context.Context, names []string, f func(name stri
 			}
 			o.dropped = true
 		}
-		next := &seenCluster{Cluster: c, at: now, tallies: map[ownEndpoint]*health.Tally{}}
+		next := &seenCluster{cluster: c, at: now, tallies: map[ownEndpoint]*health.Tally{}}
 		next.count(old, old != nil || !o.dropped)
 		o.seen[name] = next
 		f(name, next)
@@ -109,12 +94,8 @@ func (o *ownEnvoy) inspect(ctx context.Context, names []string, f func(name stri
 
 // failingClusters lists the clusters with endpoints that are marked unhealthy or with failed
 // requests.
-func (o *ownEnvoy) failingClusters(ctx context.Context) []string {
-	envoy := o.envoy.Load()
-	if envoy == nil {
-		return nil
-	}
-	list, err := envoy.FailingClusters(ctx)
+func (o *OwnEnvoy) failingClusters(ctx context.Context) []string {
+	list, err := o.get.failingClusters(ctx)
 	if err != nil {
 		list = nil // what was seen is still true
 	}
@@ -135,7 +116,7 @@ func (o *ownEnvoy) failingClusters(ctx context.Context) []string {
 // count adds what has happened since old. If known is false, earlier counts may be of any
 // age.
 func (c *seenCluster) count(old *seenCluster, known bool) {
-	before := &seenCluster{Cluster: &standalone.Cluster{}}
+	before := &seenCluster{cluster: &cluster{}}
 	if old != nil {
 		before = old
 		c.check = old.check
@@ -148,24 +129,25 @@ func (c *seenCluster) count(old *seenCluster, known bool) {
 		TLS:            increase(c.TLS, before.TLS), Certificate: increase(c.Certificate, before.Certificate),
 		Protocol: increase(c.Protocol, before.Protocol), Closed: increase(c.Closed, before.Closed),
 	}
-	causes.Refused = subtract(increase(c.ConnectFail, before.ConnectFail), causes.ConnectTimeout+causes.TLS+causes.Certificate)
+	otherwise := causes.ConnectTimeout + causes.TLS + causes.Certificate
+	causes.Refused = subtract(increase(c.ConnectFail, before.ConnectFail), otherwise)
 	if failures := increase(c.CheckFailures, before.CheckFailures); failures > 0 {
 		c.check = health.Own{
 			CheckFailures: failures, CheckBroken: increase(c.CheckBroken, before.CheckBroken),
 			CheckTLS: causes.TLS + causes.Certificate,
 		}
 	}
-	for _, e := range c.Endpoints {
+	for _, e := range c.endpoints {
 		at := ownEndpoint{e.Address, e.Port}
-		was := standalone.Endpoint{}
-		for _, b := range before.Endpoints {
+		was := endpoint{}
+		for _, b := range before.endpoints {
 			// Lower counts than before belong to a new cluster of the same name.
 			if b.Address == e.Address && b.Port == e.Port && b.Sent <= e.Sent && b.Success <= e.Success && b.Error <= e.Error {
 				was = b
 			}
 		}
 		tally := &health.Tally{}
-		if b := before.tallies[at]; b != nil && known && was != (standalone.Endpoint{}) {
+		if b := before.tallies[at]; b != nil && known && was != (endpoint{}) {
 			*tally = *b // another goroutine may still read that one
 		}
 		counts := countsOf(e, was, causes)
@@ -177,14 +159,16 @@ func (c *seenCluster) count(old *seenCluster, known bool) {
 }
 
 // countsOf returns the counts of requests to an endpoint since its state was.
-func countsOf(e, was standalone.Endpoint, all health.Causes) health.Counts {
+func countsOf(e, was endpoint, all health.Causes) health.Counts {
 	done := subtract(e.Sent, e.Active) - min(subtract(e.Sent, e.Active), subtract(was.Sent, was.Active))
 	c := health.Counts{Succeeded: e.Success - was.Success}
 	bad := e.Error - was.Error
 	c.Failed = min(bad, subtract(done, c.Succeeded))
 	c.Unconnected = bad - c.Failed
 	if c.Unconnected > 0 {
-		c.Causes = health.Causes{Refused: all.Refused, ConnectTimeout: all.ConnectTimeout, TLS: all.TLS, Certificate: all.Certificate}
+		c.Causes = health.Causes{
+			Refused: all.Refused, ConnectTimeout: all.ConnectTimeout, TLS: all.TLS, Certificate: all.Certificate,
+		}
 	}
 	if c.Failed > 0 {
 		c.Causes.Timeout = subtract(e.Timeout, was.Timeout)
@@ -211,7 +195,7 @@ func (c *seenCluster) ownHealth(address string, port uint32, dns bool) (health.O
 	said := c.check
 	tally := health.Tally{}
 	total, failed, pending, ejected := 0, 0, 0, 0
-	for _, e := range c.Endpoints {
+	for _, e := range c.endpoints {
 		// Envoy has the name without a trailing dot, as certificates do.
 		if e.Port != port || e.Address != address && (!dns || !strings.EqualFold(e.Name, strings.TrimSuffix(address, "."))) {
 			continue

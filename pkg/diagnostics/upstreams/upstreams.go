@@ -1,4 +1,4 @@
-package app
+package upstreams
 
 import (
 	"cmp"
@@ -13,14 +13,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// upstreams reports the health of the upstreams of proxies, from what Envoys report and
-// from what the own Envoy shows.
-type upstreams struct {
+// Health reports the health of the upstreams of proxies, from what Envoys report and from what the own Envoy shows.
+type Health struct {
 	ads *server.Server
-	own *ownEnvoy // nil if there is none
+	own *OwnEnvoy // nil if there is none
 	// handshakes find the reason for failures that Envoy only counts.
-	handshakes *handshakes
+	handshakes handshakes
 }
+
+// New returns the health of the upstreams of all proxies. own may be nil.
+func New(ads *server.Server, own *OwnEnvoy) *Health { return &Health{ads: ads, own: own} }
 
 // view is what is known of some clusters of a proxy.
 type view struct {
@@ -31,12 +33,12 @@ type view struct {
 
 // view returns what is known of the clusters with these names. envoys restricts it to
 // the reports of these Envoys; nil means all.
-func (u upstreams) view(ctx context.Context, proxy string, names []string, envoys []string) view {
+func (h *Health) view(ctx context.Context, proxy string, names []string, envoys []string) view {
 	in := map[string]bool{}
 	for _, n := range names {
 		in[n] = true
 	}
-	loads, complete := u.ads.Loads(proxy, func(at server.Endpoint, _ health.Tally) bool { return in[at.Cluster] })
+	loads, complete := h.ads.Loads(proxy, func(at server.Endpoint, _ health.Tally) bool { return in[at.Cluster] })
 	v := view{loads: map[server.Endpoint][]server.Load{}, complete: len(complete) > 0}
 	count := 0
 	for envoy, all := range complete {
@@ -50,19 +52,19 @@ func (u upstreams) view(ctx context.Context, proxy string, names []string, envoy
 			v.loads[l.Endpoint] = append(v.loads[l.Endpoint], l)
 		}
 	}
-	if count == 1 && u.isOwn(proxy, envoys) {
+	if count == 1 && h.isOwn(proxy, envoys) {
 		v.own = map[string]*seenCluster{}
 		for part := range slices.Chunk(names, maxInspected) {
-			u.own.inspect(ctx, part, func(name string, c *seenCluster) { v.own[name] = c })
+			h.own.inspect(ctx, part, func(name string, c *seenCluster) { v.own[name] = c })
 		}
 	}
 	return v
 }
 
 // isOwn reports whether the own Envoy is among those of a proxy.
-func (u upstreams) isOwn(proxy string, envoys []string) bool {
-	return slices.ContainsFunc(u.ads.Have(proxy), func(h server.Have) bool {
-		return u.own.is(h) && (envoys == nil || slices.Contains(envoys, h.Envoy))
+func (h *Health) isOwn(proxy string, envoys []string) bool {
+	return slices.ContainsFunc(h.ads.Have(proxy), func(have server.Have) bool {
+		return h.own.is(have) && (envoys == nil || slices.Contains(envoys, have.Envoy))
 	})
 }
 
@@ -73,7 +75,7 @@ type saidOf struct {
 }
 
 // conditionsOf returns the reported conditions of the endpoints of a proxy's clusters.
-func (u upstreams) conditionsOf(ctx context.Context, proxy string, v view, clusters []explain.Cluster) [][]saidOf {
+func (h *Health) conditionsOf(ctx context.Context, proxy string, v view, clusters []explain.Cluster) [][]saidOf {
 	list := make([][]saidOf, len(clusters))
 	var unclear []explain.Endpoint
 	var facts []health.Facts
@@ -90,11 +92,11 @@ func (u upstreams) conditionsOf(ctx context.Context, proxy string, v view, clust
 			}
 		}
 	}
-	snap := u.ads.Snapshot(proxy)
+	snap := h.ads.Snapshot(proxy)
 	if len(unclear) == 0 || snap == nil {
 		return list
 	}
-	for i, found := range u.handshakes.find(ctx, snap.Secrets, unclear) {
+	for i, found := range h.handshakes.find(ctx, snap.Secrets, unclear) {
 		facts[i].Finding = found
 		to[i].Condition = health.Of(facts[i])
 	}
@@ -148,8 +150,8 @@ func isEndpoint(c *explain.Cluster, e explain.Endpoint, address string) bool {
 	return true
 }
 
-// addHealth adds the health of the upstreams to an answer.
-func (u upstreams) addHealth(ctx context.Context, proxy string, envoys []string, a *explain.Answer) {
+// AddTo adds the health of the upstreams to an answer about some Envoys of a proxy.
+func (h *Health) AddTo(ctx context.Context, proxy string, envoys []string, a *explain.Answer) {
 	if a.Forward == nil || len(envoys) == 0 {
 		return
 	}
@@ -157,8 +159,8 @@ func (u upstreams) addHealth(ctx context.Context, proxy string, envoys []string,
 	for _, c := range a.Forward.Clusters {
 		names = append(names, c.Name)
 	}
-	v := u.view(ctx, proxy, names, envoys)
-	for i, endpoints := range u.conditionsOf(ctx, proxy, v, a.Forward.Clusters) {
+	v := h.view(ctx, proxy, names, envoys)
+	for i, endpoints := range h.conditionsOf(ctx, proxy, v, a.Forward.Clusters) {
 		for k, said := range endpoints {
 			e := &a.Forward.Clusters[i].Endpoints[k]
 			e.Health, e.HealthReason, e.HealthMessage = said.State, said.Reason, said.Message
@@ -168,40 +170,41 @@ func (u upstreams) addHealth(ctx context.Context, proxy string, envoys []string,
 }
 
 // failing lists the upstreams of a proxy that fail.
-func (u upstreams) failing(ctx context.Context, proxy string) []inspect.UpstreamHealth {
+func (h *Health) failing(ctx context.Context, proxy string) []inspect.UpstreamHealth {
 	bad := map[string]bool{}
-	loads, _ := u.ads.Loads(proxy, func(_ server.Endpoint, t health.Tally) bool { return t.Bad() > 0 })
+	loads, _ := h.ads.Loads(proxy, func(_ server.Endpoint, t health.Tally) bool { return t.Bad() > 0 })
 	for _, l := range loads {
 		bad[l.Cluster] = true
 	}
-	if u.isOwn(proxy, nil) {
-		for _, name := range u.own.failingClusters(ctx) {
+	if h.isOwn(proxy, nil) {
+		for _, name := range h.own.failingClusters(ctx) {
 			bad[name] = true
 		}
 	}
-	return u.list(ctx, proxy, func(r *snapshot.Resource) bool { return bad[r.Name] }, func(h inspect.UpstreamHealth) bool { return h.State.Bad() })
+	failing := func(r *snapshot.Resource) bool { return bad[r.Name] }
+	return h.list(ctx, proxy, failing, func(u inspect.UpstreamHealth) bool { return u.State.Bad() })
 }
 
 // healthOf lists the health of the upstreams with these names, in the clusters of a
 // proxy.
-func (u upstreams) healthOf(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
+func (h *Health) healthOf(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
 	has := func(r *snapshot.Resource) bool {
 		if r.Discovered {
 			r = &snapshot.Resource{Endpoints: r.Objects} // its endpoints belong to these
 		}
 		return slices.ContainsFunc(r.Endpoints, func(o snapshot.ObjectRef) bool { return names[o.Name] })
 	}
-	return u.list(ctx, proxy, has, func(h inspect.UpstreamHealth) bool { return names[h.Upstream] })
+	return h.list(ctx, proxy, has, func(u inspect.UpstreamHealth) bool { return names[u.Upstream] })
 }
 
 // maxTold bounds the clusters that one call looks into.
 const maxTold = 500
 
-func (u upstreams) list(
+func (h *Health) list(
 	ctx context.Context, proxy string, choose func(*snapshot.Resource) bool, keep func(inspect.UpstreamHealth) bool,
 ) []inspect.UpstreamHealth {
-	snap := u.ads.Snapshot(proxy)
-	if snap == nil || len(u.ads.Have(proxy)) == 0 {
+	snap := h.ads.Snapshot(proxy)
+	if snap == nil || len(h.ads.Have(proxy)) == 0 {
 		return nil
 	}
 	var clusters []explain.Cluster
@@ -220,17 +223,17 @@ func (u upstreams) list(
 	if len(clusters) == 0 {
 		return nil
 	}
-	v := u.view(ctx, proxy, names, nil)
+	v := h.view(ctx, proxy, names, nil)
 	var list []inspect.UpstreamHealth
-	for i, endpoints := range u.conditionsOf(ctx, proxy, v, clusters) {
+	for i, endpoints := range h.conditionsOf(ctx, proxy, v, clusters) {
 		for k, said := range endpoints {
 			e := clusters[i].Endpoints[k]
-			h := inspect.UpstreamHealth{
+			u := inspect.UpstreamHealth{
 				Proxy: proxy, Upstream: e.Upstream, Cluster: clusters[i].Name, Address: e.Address, Port: e.Port,
 				Envoys: said.envoys, Condition: said.Condition,
 			}
-			if keep(h) {
-				list = append(list, h)
+			if keep(u) {
+				list = append(list, u)
 			}
 		}
 	}
@@ -241,7 +244,7 @@ func (u upstreams) list(
 }
 
 // Upstreams implements inspect.Upstreams.
-func (u upstreams) Upstreams(ctx context.Context, proxies []string, names []string) []inspect.UpstreamHealth {
+func (h *Health) Upstreams(ctx context.Context, proxies []string, names []string) []inspect.UpstreamHealth {
 	in := map[string]bool{}
 	for _, n := range names {
 		in[n] = true
@@ -249,9 +252,9 @@ func (u upstreams) Upstreams(ctx context.Context, proxies []string, names []stri
 	var list []inspect.UpstreamHealth
 	for _, p := range proxies {
 		if names == nil {
-			list = append(list, u.failing(ctx, p)...)
+			list = append(list, h.failing(ctx, p)...)
 		} else {
-			list = append(list, u.healthOf(ctx, p, in)...)
+			list = append(list, h.healthOf(ctx, p, in)...)
 		}
 	}
 	return list

@@ -1,17 +1,19 @@
-package standalone
+package upstreams
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 )
 
-// Cluster is a cluster as Envoy currently sees it. Its counts begin when Envoy received
+// Get requests a path of the admin endpoint of an Envoy, and decodes the JSON of the answer.
+type Get func(ctx context.Context, path string, answer any) error
+
+// cluster is a cluster as Envoy currently sees it. Its counts begin when Envoy received
 // the cluster, or was started.
-type Cluster struct {
-	Endpoints []Endpoint
+type cluster struct {
+	endpoints []endpoint
 	// ConnectFail counts connections to all of its endpoints that failed, ConnectTimeout
 	// those of them that timed out.
 	ConnectFail, ConnectTimeout uint64
@@ -25,8 +27,8 @@ type Cluster struct {
 	CheckFailures, CheckBroken uint64
 }
 
-// Endpoint is an address of a cluster.
-type Endpoint struct {
+// endpoint is an address of a cluster.
+type endpoint struct {
 	// Name is the DNS name that was resolved to Address; empty if the cluster contains
 	// the address itself.
 	Name, Address string
@@ -40,21 +42,20 @@ type Endpoint struct {
 	Sent, Active, Success, Error, Timeout uint64
 }
 
-// Inspect returns clusters from Envoy; one that Envoy does not have is left out.
-func (e *Envoy) Inspect(ctx context.Context, names []string) (map[string]*Cluster, error) {
-	if e.running.Load() == nil {
-		return nil, errNoAdmin
-	}
+// clusters returns clusters with these names; one that Envoy does not have is left out.
+func (get Get) clusters(ctx context.Context, names []string) (map[string]*cluster, error) {
 	quoted := make([]string, len(names))
 	for i, n := range names {
 		quoted[i] = regexp.QuoteMeta(n)
 	}
 	these := "(" + strings.Join(quoted, "|") + ")"
-	list, err := e.clusters(ctx, "^"+these+"$")
+	list, err := get.endpoints(ctx, "^"+these+"$")
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	counters, err := e.stats(ctx, "Counters", `^cluster\.`+these+`\.(upstream_cx_(connect_fail|connect_timeout|protocol_error|destroy_remote_with_active_rq)|ssl\.(connection_error|fail_verify_.*)|health_check\.(failure|network_failure))$`)
+	counters, err := get.stats(ctx, "Counters", `^cluster\.`+these+`\.(`+
+		`upstream_cx_(connect_fail|connect_timeout|protocol_error|destroy_remote_with_active_rq)|`+
+		`ssl\.(connection_error|fail_verify_.*)|health_check\.(failure|network_failure))$`)
 	if err != nil {
 		return nil, err
 	}
@@ -63,14 +64,15 @@ func (e *Envoy) Inspect(ctx context.Context, names []string) (map[string]*Cluste
 		c.ConnectFail, c.ConnectTimeout = of("upstream_cx_connect_fail"), of("upstream_cx_connect_timeout")
 		c.Protocol, c.Closed = of("upstream_cx_protocol_error"), of("upstream_cx_destroy_remote_with_active_rq")
 		c.TLS = of("ssl.connection_error")
-		c.Certificate = of("ssl.fail_verify_error") + of("ssl.fail_verify_san") + of("ssl.fail_verify_no_cert") + of("ssl.fail_verify_cert_hash")
+		c.Certificate = of("ssl.fail_verify_error") + of("ssl.fail_verify_san") +
+			of("ssl.fail_verify_no_cert") + of("ssl.fail_verify_cert_hash")
 		c.CheckFailures, c.CheckBroken = of("health_check.failure"), of("health_check.network_failure")
 	}
 	return list, nil
 }
 
-// clusters requests the endpoints. The answer is an envoy.admin.v3.Clusters.
-func (e *Envoy) clusters(ctx context.Context, filter string) (map[string]*Cluster, error) {
+// endpoints requests clusters without their counters. The answer is an envoy.admin.v3.Clusters.
+func (get Get) endpoints(ctx context.Context, filter string) (map[string]*cluster, error) {
 	var answer struct {
 		Clusters []struct {
 			Name  string
@@ -82,7 +84,10 @@ func (e *Envoy) clusters(ctx context.Context, filter string) (map[string]*Cluste
 						Port    uint32 `json:"port_value"`
 					} `json:"socket_address"`
 				}
-				Stats  []stat
+				Stats []struct {
+					Name  string
+					Value uint64 `json:",string"`
+				}
 				Health struct {
 					FailedCheck   bool `json:"failed_active_health_check"`
 					CheckTimeout  bool `json:"active_hc_timeout"`
@@ -92,18 +97,18 @@ func (e *Envoy) clusters(ctx context.Context, filter string) (map[string]*Cluste
 			} `json:"host_statuses"`
 		} `json:"cluster_statuses"`
 	}
-	if err := e.call(ctx, http.MethodGet, "/clusters?format=json&filter="+url.QueryEscape(filter), &answer); err != nil {
+	if err := get(ctx, "/clusters?format=json&filter="+url.QueryEscape(filter), &answer); err != nil {
 		return nil, err
 	}
-	list := make(map[string]*Cluster, len(answer.Clusters))
+	list := make(map[string]*cluster, len(answer.Clusters))
 	for _, c := range answer.Clusters {
-		cluster := &Cluster{}
+		next := &cluster{}
 		for _, h := range c.Hosts {
 			counts := map[string]uint64{}
 			for _, s := range h.Stats {
-				counts[s.Name] = uint64(s.Value)
+				counts[s.Name] = s.Value
 			}
-			cluster.Endpoints = append(cluster.Endpoints, Endpoint{
+			next.endpoints = append(next.endpoints, endpoint{
 				Name: h.Hostname, Address: h.Address.Socket.Address, Port: h.Address.Socket.Port,
 				FailedCheck: h.Health.FailedCheck, CheckTimeout: h.Health.CheckTimeout,
 				Pending: h.Health.PendingCheck, Ejected: h.Health.FailedOutlier,
@@ -111,49 +116,42 @@ func (e *Envoy) clusters(ctx context.Context, filter string) (map[string]*Cluste
 				Error: counts["rq_error"], Timeout: counts["rq_timeout"],
 			})
 		}
-		list[c.Name] = cluster
+		list[c.Name] = next
 	}
 	return list, nil
 }
 
-// FailingClusters lists the clusters that have no endpoint, or one that receives no
+// failingClusters lists the clusters that have no endpoint, or one that receives no
 // requests because of its health.
-func (e *Envoy) FailingClusters(ctx context.Context) ([]string, error) {
-	if e.running.Load() == nil {
-		return nil, errNoAdmin
-	}
-	gauges, err := e.stats(ctx, "Gauges", `^cluster\..*\.membership_(healthy|total)$`)
+func (get Get) failingClusters(ctx context.Context) ([]string, error) {
+	gauges, err := get.stats(ctx, "Gauges", `^cluster\..*\.membership_(healthy|total)$`)
 	if err != nil {
 		return nil, err
 	}
 	var list []string
 	for name, total := range gauges {
-		cluster, ok := strings.CutSuffix(name, ".membership_total")
-		if !ok {
-			continue
-		}
-		if total == 0 || gauges[cluster+".membership_healthy"] < total {
-			list = append(list, strings.TrimPrefix(cluster, "cluster."))
+		prefix, ok := strings.CutSuffix(name, ".membership_total")
+		if ok && (total == 0 || gauges[prefix+".membership_healthy"] < total) {
+			list = append(list, strings.TrimPrefix(prefix, "cluster."))
 		}
 	}
 	return list, nil
 }
 
-// stat is a counter or a gauge of an endpoint: envoy.admin.v3.SimpleMetric.
-type stat struct {
-	Name  string
-	Value number
-}
-
 // stats requests counters or gauges.
-func (e *Envoy) stats(ctx context.Context, kind, filter string) (map[string]uint64, error) {
-	var answer struct{ Stats []stat }
-	if err := e.call(ctx, http.MethodGet, "/stats?format=json&type="+kind+"&filter="+url.QueryEscape(filter), &answer); err != nil {
+func (get Get) stats(ctx context.Context, kind, filter string) (map[string]uint64, error) {
+	var answer struct {
+		Stats []struct {
+			Name  string
+			Value uint64
+		}
+	}
+	if err := get(ctx, "/stats?format=json&type="+kind+"&filter="+url.QueryEscape(filter), &answer); err != nil {
 		return nil, err
 	}
 	list := make(map[string]uint64, len(answer.Stats))
 	for _, s := range answer.Stats {
-		list[s.Name] = uint64(s.Value)
+		list[s.Name] = s.Value
 	}
 	return list, nil
 }
