@@ -24,6 +24,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/expiry"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/providers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
@@ -39,7 +40,7 @@ type controlPlane struct {
 	store *sqlstore.Store
 	loop  *pipeline.Loop
 	// expiry reports certificates that expire.
-	expiry *certificateWatch
+	expiry *expiry.Watch
 	// logins counts failed logins.
 	logins *loginWatch
 	// kube keeps the store equal to what Kubernetes has; nil if the configuration does not come from there. mirror
@@ -98,8 +99,7 @@ func openControlPlane(
 	ads := p.newServer(cfg, registry, own, lost, source.configured.Load)
 	p.logins = &loginWatch{registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now}
 	known := &knownLimits{}
-	p.expiry = watchCertificates(source, registry, env.Log, time.Now)
-	p.expiry.port = p.xds.ends
+	p.expiry = expiry.New(expiry.Options{Source: source, Status: registry, Log: env.Log, Now: time.Now, Port: p.xds.ends})
 	if err := p.openKubernetes(ctx, cfg, p.expiry, registry); err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 	}
 	group.Go(func() error { return p.store.Run(ctx) })
 	group.Go(func() error { return p.loop.Run(ctx) })
-	group.Go(func() error { return p.expiry.run(ctx) })
+	group.Go(func() error { return p.expiry.Run(ctx) })
 	group.Go(func() error { return p.providers.Run(ctx) })
 	if p.kube != nil {
 		group.Go(func() error { return p.kube.Run(ctx) })

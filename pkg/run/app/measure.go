@@ -16,10 +16,10 @@ func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, ver
 	if err != nil {
 		return err
 	}
-	if err := m.AddCertificates(p.expiry.ends); err != nil {
+	if err := m.AddCertificates(p.expiry.Ends); err != nil {
 		return err
 	}
-	if err := m.AddXDSCertificates(p.expiry.portEnds); err != nil {
+	if err := m.AddXDSCertificates(p.expiry.PortEnds); err != nil {
 		return err
 	}
 	if err := m.AddProviders(func() []metrics.Provider { return providerMetrics(p.providers.Reports()) }); err != nil {

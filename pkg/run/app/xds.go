@@ -17,6 +17,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/envoy"
 	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/expiry"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/xdsauth"
 )
@@ -109,7 +110,7 @@ func checkXDSAccess(ctx context.Context, cfg config.Config, addr net.Addr, token
 }
 
 // ends returns when the files of the port end.
-func (x *xdsPort) ends() []xdsauth.End {
+func (x *xdsPort) ends() []expiry.End {
 	if x.tls == nil {
 		return nil
 	}

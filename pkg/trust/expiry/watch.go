@@ -1,4 +1,4 @@
-package app
+package expiry
 
 import (
 	"context"
@@ -9,8 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/certificates"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/xdsauth"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
 
 // certificateSource is the source of the conditions of certificates.
@@ -19,15 +18,33 @@ const certificateSource = "certificates"
 // longestLook bounds how long the clock is trusted to run evenly: a machine may sleep.
 const longestLook = time.Minute
 
-// certificateWatch is a source that keeps the conditions of certificates current, with
-// what the build loop reads and as time passes.
-type certificateWatch struct {
-	pipeline.Source
-	registry *status.Registry
-	log      *slog.Logger
-	now      func() time.Time
-	// port returns when the files of the xDS port end; nil means that it has none.
-	port func() []xdsauth.End
+// End says when a part of the files of the xDS port ends.
+type End struct {
+	// Kind is certificate, client_ca or client_crl; What names the part in a sentence, and File is where it is.
+	Kind, What, File string
+	At               time.Time
+	// Notice is how long before At it is to be reported.
+	Notice time.Duration
+	// Effect says what happens then.
+	Effect string
+}
+
+// Options of a Watch.
+type Options struct {
+	// Source is where the configuration comes from.
+	Source store.Source
+	Status *status.Registry
+	Log    *slog.Logger
+	Now    func() time.Time
+	// Port returns when the files of the xDS port end; nil means that it has none.
+	Port func() []End
+}
+
+// Watch is a source that keeps the conditions of certificates current, with what the build loop reads and as time
+// passes. Use New.
+type Watch struct {
+	store.Source
+	opts Options
 	// changed signals that the next conditions differ. It carries no data.
 	changed chan struct{}
 
@@ -39,15 +56,16 @@ type certificateWatch struct {
 	proxies map[model.Key]bool
 }
 
-func watchCertificates(source pipeline.Source, registry *status.Registry, log *slog.Logger, now func() time.Time) *certificateWatch {
-	return &certificateWatch{
-		Source: source, registry: registry, log: log, now: now,
-		changed: make(chan struct{}, 1), set: certificates.New(), told: map[model.Key]string{}, proxies: map[model.Key]bool{},
+// New returns a Watch that knows no certificate yet.
+func New(opts Options) *Watch {
+	return &Watch{
+		Source: opts.Source, opts: opts, changed: make(chan struct{}, 1),
+		set: certificates.New(), told: map[model.Key]string{}, proxies: map[model.Key]bool{},
 	}
 }
 
-// Since implements pipeline.Source.
-func (w *certificateWatch) Since(ctx context.Context, at model.Mark) (model.Change, error) {
+// Since implements store.Source.
+func (w *Watch) Since(ctx context.Context, at model.Mark) (model.Change, error) {
 	change, err := w.Source.Since(ctx, at)
 	if err != nil {
 		return change, err
@@ -66,12 +84,12 @@ func (w *certificateWatch) Since(ctx context.Context, at model.Mark) (model.Chan
 	return change, nil
 }
 
-// run updates the conditions as time passes, until ctx ends.
-func (w *certificateWatch) run(ctx context.Context) error {
+// Run updates the conditions as time passes, until ctx ends.
+func (w *Watch) Run(ctx context.Context) error {
 	for {
 		var later <-chan time.Time
 		if until := w.look(); !until.IsZero() {
-			later = time.After(min(until.Sub(w.now()), longestLook))
+			later = time.After(min(until.Sub(w.opts.Now()), longestLook))
 		}
 		select {
 		case <-ctx.Done():
@@ -83,16 +101,16 @@ func (w *certificateWatch) run(ctx context.Context) error {
 }
 
 // look updates the conditions. It returns when they next change by themselves.
-func (w *certificateWatch) look() (until time.Time) {
+func (w *Watch) look() (until time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.now()
+	now := w.opts.Now()
 	conditions, until := w.set.Conditions(now)
 	conditions = append(conditions, w.portConditions(now)...)
-	if soon := now.Add(longestLook); w.port != nil && (until.IsZero() || until.After(soon)) {
+	if soon := now.Add(longestLook); w.opts.Port != nil && (until.IsZero() || until.After(soon)) {
 		until = soon // the files may change
 	}
-	w.registry.SetConditions(certificateSource, conditions)
+	w.opts.Status.SetConditions(certificateSource, conditions)
 	told := map[model.Key]string{}
 	for _, c := range conditions {
 		if c.Key.Kind != model.KindSecret {
@@ -100,19 +118,19 @@ func (w *certificateWatch) look() (until time.Time) {
 		}
 		told[c.Key] = c.Code
 		if w.told[c.Key] != c.Code {
-			w.registry.RecordCertificate(c)
-			w.log.Warn("certificate ends", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
+			w.opts.Status.RecordCertificate(c)
+			w.opts.Log.Warn("certificate ends", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
 		}
 	}
 	w.told = told
 	return until
 }
 
-// ends returns the seconds until the certificate of each secret expires.
-func (w *certificateWatch) ends() map[string]float64 {
+// Ends returns the seconds until the certificate of each secret expires.
+func (w *Watch) Ends() map[string]float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now, seconds := w.now(), map[string]float64{}
+	now, seconds := w.opts.Now(), map[string]float64{}
 	for name, end := range w.set.Ends() {
 		seconds[name] = end.Sub(now).Seconds()
 	}
@@ -120,7 +138,7 @@ func (w *certificateWatch) ends() map[string]float64 {
 }
 
 // applyProxies keeps proxies current, and reports whether they changed.
-func (w *certificateWatch) applyProxies(change model.Change) (different bool) {
+func (w *Watch) applyProxies(change model.Change) (different bool) {
 	if change.Full {
 		different = len(w.proxies) > 0
 		clear(w.proxies)
@@ -138,11 +156,11 @@ func (w *certificateWatch) applyProxies(change model.Change) (different bool) {
 }
 
 // portConditions returns the conditions of proxies whose Envoys will not be able to connect.
-func (w *certificateWatch) portConditions(now time.Time) (list []model.Condition) {
-	if w.port == nil {
+func (w *Watch) portConditions(now time.Time) (list []model.Condition) {
+	if w.opts.Port == nil {
 		return nil
 	}
-	for _, end := range w.port() {
+	for _, end := range w.opts.Port() {
 		code, when := model.CertificateExpired, "ended at "
 		if end.At.After(now) {
 			code, when = model.CertificateExpires, "ends at "
@@ -151,21 +169,22 @@ func (w *certificateWatch) portConditions(now time.Time) (list []model.Condition
 			continue
 		}
 		for key := range w.proxies {
-			list = append(list, model.Condition{Key: key, Code: code, Message: "of the xDS port, " + end.What + " (" + end.File + ") " +
-				when + end.At.UTC().Format("2006-01-02 15:04:05 UTC") + ": " + end.Effect})
+			message := "of the xDS port, " + end.What + " (" + end.File + ") " + when +
+				end.At.UTC().Format("2006-01-02 15:04:05 UTC") + ": " + end.Effect
+			list = append(list, model.Condition{Key: key, Code: code, Message: message})
 		}
 	}
 	return list
 }
 
-// portEnds returns the seconds until the files of the xDS port end: for each kind, the first end.
-func (w *certificateWatch) portEnds() map[string]float64 {
+// PortEnds returns the seconds until the files of the xDS port end: for each kind, the first end.
+func (w *Watch) PortEnds() map[string]float64 {
 	seconds := map[string]float64{}
-	if w.port == nil {
+	if w.opts.Port == nil {
 		return seconds
 	}
-	for _, end := range w.port() {
-		left := end.At.Sub(w.now()).Seconds()
+	for _, end := range w.opts.Port() {
+		left := end.At.Sub(w.opts.Now()).Seconds()
 		if first, known := seconds[end.Kind]; !known || left < first {
 			seconds[end.Kind] = left
 		}

@@ -1,8 +1,9 @@
-package app
+package expiry
 
 import (
 	"context"
 	"log/slog"
+	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -11,8 +12,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/xdsauth"
 )
+
+func TestExpiry(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Expiry")
+}
 
 // oneChange is a source with one change.
 type oneChange struct{ change model.Change }
@@ -36,13 +41,15 @@ var _ = Describe("A certificate", func() {
 		}
 		registry := status.NewRegistry()
 		from := registry.Feed().Now()
-		watch := watchCertificates(oneChange{change}, registry, slog.New(slog.DiscardHandler), time.Now)
+		watch := New(Options{
+			Source: oneChange{change}, Status: registry, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		})
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		go func() { ended <- watch.run(running) }()
+		go func() { ended <- watch.Run(running) }()
 		_, err = watch.Since(ctx, model.Mark{})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(watch.ends()).To(HaveKeyWithValue("tls", BeNumerically("~", 0, 5)))
+		Expect(watch.Ends()).To(HaveKeyWithValue("tls", BeNumerically("~", 0, 5)))
 
 		codes := func() (list []string) {
 			for _, c := range registry.Conditions() {
@@ -51,7 +58,7 @@ var _ = Describe("A certificate", func() {
 			return list
 		}
 		Eventually(codes).WithContext(ctx).WithTimeout(20 * time.Second).Should(ConsistOf("/secret/tls CertificateExpired", "/service/shop CertificateExpired"))
-		Expect(watch.ends()["tls"]).To(BeNumerically("<=", 0))
+		Expect(watch.Ends()["tls"]).To(BeNumerically("<=", 0))
 		var told []string
 		events, _ := registry.Feed().After(from, 10)
 		for _, e := range events {
@@ -66,22 +73,26 @@ var _ = Describe("A certificate", func() {
 		now := time.Date(2026, 1, 10, 0, 0, 0, 0, time.UTC)
 		start, registry, day := now, status.NewRegistry(), 24*time.Hour
 		gw, old := &model.Proxy{Name: "gw"}, model.ProxyKey("old")
-		watch := watchCertificates(oneChange{model.Change{Entries: []model.Entry{{Key: gw.Key(), Object: gw}, {Key: old}}}}, registry, slog.New(slog.DiscardHandler), func() time.Time { return now })
-		watch.port = func() []xdsauth.End {
-			return []xdsauth.End{
+		change := model.Change{Entries: []model.Entry{{Key: gw.Key(), Object: gw}, {Key: old}}}
+		port := func() []End {
+			return []End{
 				{Kind: "certificate", What: "the certificate", File: "xds.crt", At: start.Add(10 * day), Notice: 10 * day, Effect: "Envoys that connect refuse it"},
 				{Kind: "client_ca", What: "the client authority CN=a", File: "ca.crt", At: start.Add(10 * day), Notice: 10*day - time.Second, Effect: "nobody sees this"},
 				{Kind: "client_ca", What: "the client authority CN=b", File: "ca.crt", At: start, Notice: day, Effect: "they are refused"},
 				{Kind: "client_crl", What: "the revocation list of CN=a", File: "crl", At: start.Add(day), Effect: "nobody sees this"},
 			}
 		}
+		watch := New(Options{
+			Source: oneChange{change}, Status: registry, Log: slog.New(slog.DiscardHandler),
+			Now: func() time.Time { return now }, Port: port,
+		})
 		_, err := watch.Since(ctx, model.Mark{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(registry.Conditions()).To(ConsistOf(
 			model.Condition{Key: gw.Key(), Code: model.CertificateExpires, Message: "of the xDS port, the certificate (xds.crt) ends at 2026-01-20 00:00:00 UTC: Envoys that connect refuse it"},
 			model.Condition{Key: gw.Key(), Code: model.CertificateExpired, Message: "of the xDS port, the client authority CN=b (ca.crt) ended at 2026-01-10 00:00:00 UTC: they are refused"},
 		))
-		Expect(watch.portEnds()).To(Equal(map[string]float64{"certificate": 864000, "client_ca": 0, "client_crl": 86400}))
+		Expect(watch.PortEnds()).To(Equal(map[string]float64{"certificate": 864000, "client_ca": 0, "client_crl": 86400}))
 		now = now.Add(day)
 		Expect(watch.look()).To(Equal(now.Add(time.Minute)), "it looks again")
 		Expect(registry.Conditions()).To(HaveLen(4))
