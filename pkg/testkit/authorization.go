@@ -138,7 +138,9 @@ func (s authCalls) Check(ctx context.Context, r *authv3.CheckRequest) (*authv3.C
 	for name, value := range req.GetHeaders() {
 		headers.Set(name, value)
 	}
-	v := s.judge(ctx, AuthRequest{"grpc", req.GetMethod(), req.GetHost(), req.GetPath(), cmp.Or(string(req.GetRawBody()), req.GetBody()), headers})
+	v := s.judge(ctx, AuthRequest{
+		"grpc", req.GetMethod(), req.GetHost(), req.GetPath(), cmp.Or(string(req.GetRawBody()), req.GetBody()), headers,
+	})
 	var list []*corev3.HeaderValueOption
 	for _, name := range slices.Sorted(maps.Keys(v.headers)) {
 		for _, value := range v.headers[name] {
@@ -147,7 +149,10 @@ func (s authCalls) Check(ctx context.Context, r *authv3.CheckRequest) (*authv3.C
 	}
 	switch {
 	case v.status == http.StatusOK:
-		return &authv3.CheckResponse{Status: &statuspb.Status{}, HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{Headers: list}}}, nil
+		return &authv3.CheckResponse{
+			Status:       &statuspb.Status{},
+			HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{Headers: list}},
+		}, nil
 	case v.status >= http.StatusInternalServerError:
 		return nil, errors.New(v.body)
 	}

@@ -54,8 +54,8 @@ service { name: "Books"
   method { name: "CheckBook" input_type: ".shop.Book" output_type: ".shop.Book" }
 }`
 
-// Books is a gRPC server with the service shop.Books, which has the http rules above. Book 404 does not exist. Beyond 1000,
-// the title of a book is as long as its id. delay_ms is how long an answer takes.
+// Books is a gRPC server with the service shop.Books, which has the http rules above. Book 404 does not exist. Beyond
+// 1000, the title of a book is as long as its id. delay_ms is how long an answer takes.
 type Books struct {
 	// Port and Calls are on 127.0.0.1, for HTTP/2 without TLS. On Port, other requests than gRPC are answered as by a
 	// Backend.
@@ -84,7 +84,8 @@ func StartBooks() (*Books, error) {
 	echo := &Backend{Name: "books"}
 	b.server.Protocols.SetUnencryptedHTTP2(true)
 	b.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if rest, is := strings.CutPrefix(r.Header.Get("Content-Type"), "application/grpc"); is && (rest == "" || rest[0] == '+') {
+		if rest, is := strings.CutPrefix(r.Header.Get("Content-Type"), "application/grpc"); is &&
+			(rest == "" || rest[0] == '+') {
 			calls.ServeHTTP(w, r)
 			return
 		}
@@ -175,8 +176,11 @@ func booksServer() (*grpc.Server, error) {
 	s.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "shop.Books", HandlerType: nil,
 		Methods: []grpc.MethodDesc{
-			unary("GetBook", query.Type(), func(m *dynamicpb.Message) (*dynamicpb.Message, error) { return getBook(book, numberOf(m, "id")) }),
-			unary("AddBook", book.Type(), same), unary("ChangeBook", book.Type(), same), unary("MoveBook", change.Type(), same), unary("CheckBook", book.Type(), same),
+			unary("GetBook", query.Type(), func(m *dynamicpb.Message) (*dynamicpb.Message, error) {
+				return getBook(book, numberOf(m, "id"))
+			}),
+			unary("AddBook", book.Type(), same), unary("ChangeBook", book.Type(), same), unary("MoveBook", change.Type(), same),
+			unary("CheckBook", book.Type(), same),
 		},
 		Streams: []grpc.StreamDesc{{StreamName: "ListBooks", ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
 			m := dynamicpb.NewMessage(query.Descriptor()) // a page has no id

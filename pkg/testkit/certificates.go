@@ -75,7 +75,8 @@ func newAuthority(name string, parent *Authority) (*Authority, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
 	if parent == nil {
 		parent = &Authority{cert: template, key: key}
@@ -159,14 +160,18 @@ func (a *Authority) Revoke(pairs ...Pair) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("revoking a certificate: %w", err)
 		}
-		entries = append(entries, x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now().Add(-time.Minute)})
+		entries = append(entries,
+			x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now().Add(-time.Minute)})
 	}
 	return a.RevokeWith(func(list *x509.RevocationList) { list.RevokedCertificateEntries = entries })
 }
 
 // RevokeWith makes a revocation list with a change, in PEM.
 func (a *Authority) RevokeWith(change func(*x509.RevocationList)) (string, error) {
-	template := &x509.RevocationList{Number: big.NewInt(time.Now().UnixNano()), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}
+	template := &x509.RevocationList{
+		Number: big.NewInt(time.Now().UnixNano()), ThisUpdate: time.Now().Add(-time.Hour),
+		NextUpdate: time.Now().Add(time.Hour),
+	}
 	change(template)
 	der, err := x509.CreateRevocationList(rand.Reader, template, a.cert, a.key)
 	if err != nil {

@@ -127,7 +127,9 @@ func (h ClientHello) bytes() []byte {
 	}
 	if h.Version >= 0x0303 {
 		// ECDSA with P-256, 384 and 521, RSA-PSS, RSA, Ed25519, and SHA-1 with both.
-		add(extSignatures, sized(2, uint16s([]uint16{0x0403, 0x0503, 0x0603, 0x0804, 0x0805, 0x0806, 0x0401, 0x0501, 0x0601, 0x0807, 0x0201, 0x0203})))
+		add(extSignatures, sized(2, uint16s([]uint16{
+			0x0403, 0x0503, 0x0603, 0x0804, 0x0805, 0x0806, 0x0401, 0x0501, 0x0601, 0x0807, 0x0201, 0x0203,
+		})))
 	}
 	for kind, content := range h.Extensions {
 		add(kind, content)

@@ -56,7 +56,9 @@ func (c Cookies) store(u *url.URL, header http.Header) Cookies {
 		case k.MaxAge == 0:
 			k.expires = k.Expires
 		}
-		c = slices.DeleteFunc(c, func(old Cookie) bool { return old.Name == k.Name && old.Host == k.Host && old.Path == k.Path })
+		c = slices.DeleteFunc(c, func(old Cookie) bool {
+			return old.Name == k.Name && old.Host == k.Host && old.Path == k.Path
+		})
 		if k.MaxAge >= 0 && k.alive() {
 			c = append(c, k)
 		}
@@ -100,7 +102,8 @@ func covers(cookie, path string) bool {
 	if path == "" {
 		path = "/"
 	}
-	return path == cookie || strings.HasPrefix(path, cookie) && (strings.HasSuffix(cookie, "/") || path[len(cookie)] == '/')
+	return path == cookie || strings.HasPrefix(path, cookie) &&
+		(strings.HasSuffix(cookie, "/") || path[len(cookie)] == '/')
 }
 
 func defaultPath(u *url.URL) string {

@@ -67,7 +67,9 @@ func RunEnvoy(ctx context.Context, dir, bootstrap string, args ...string) (*Envo
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(path, nil, append([]string{"-c", config, "--admin-address-path", admin, "--disable-hot-restart", "--log-level", "warning"}, args...)...)
+	p, err := startProcess(path, nil,
+		append([]string{"-c", config, "--admin-address-path", admin, "--disable-hot-restart", "--log-level", "warning"},
+			args...)...)
 	if err != nil {
 		return nil, err
 	}

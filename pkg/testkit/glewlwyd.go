@@ -37,7 +37,9 @@ type GlewlwydUser struct {
 // StartGlewlwyd runs one on a free port with clients and users, and returns when it
 // answers. A client has at most one URI for redirects after a sign-out. dir is an empty
 // directory.
-func StartGlewlwyd(ctx context.Context, dir string, authority *Authority, clients []OIDCClient, users []GlewlwydUser) (*Glewlwyd, error) {
+func StartGlewlwyd(
+	ctx context.Context, dir string, authority *Authority, clients []OIDCClient, users []GlewlwydUser,
+) (*Glewlwyd, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
@@ -55,7 +57,8 @@ func StartGlewlwyd(ctx context.Context, dir string, authority *Authority, client
 	if err != nil || len(libraries) != 1 {
 		return nil, fmt.Errorf("looking for the libraries of Glewlwyd in %s: %d directories: %w", home, len(libraries), err)
 	}
-	g.Process, err = startProcess(filepath.Join(home, "usr/bin/glewlwyd"), []string{"LD_LIBRARY_PATH=" + libraries[0]}, "--config-file="+filepath.Join(dir, "glewlwyd.conf"))
+	g.Process, err = startProcess(filepath.Join(home, "usr/bin/glewlwyd"), []string{"LD_LIBRARY_PATH=" + libraries[0]},
+		"--config-file="+filepath.Join(dir, "glewlwyd.conf"))
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +144,13 @@ func (g *Glewlwyd) parameters() (map[string]any, error) {
 		"subject-type": "public", "allowed-scope": []string{"openid"}, "scope": []any{},
 		"pkce-allowed": true, "pkce-method-plain-allowed": false,
 		"name-claim": "mandatory", "email-claim": "mandatory", "scope-claim": "no",
-		"claims":                           []any{map[string]any{"name": "groups", "user-property": "groups", "type": "string", "mandatory": true, "on-demand": false, "scope": []any{}}},
+		"claims": []any{map[string]any{
+			"name": "groups", "user-property": "groups", "type": "string", "mandatory": true, "on-demand": false,
+			"scope": []any{},
+		}},
 		"introspection-revocation-allowed": false, "register-client-allowed": false,
-		"session-management-allowed": true, "session-cookie-name": "GLEWLWYD2_OIDC_SESSION", "session-cookie-expiration": 86400,
-		"front-channel-logout-allowed": false, "back-channel-logout-allowed": false,
+		"session-management-allowed": true, "session-cookie-name": "GLEWLWYD2_OIDC_SESSION",
+		"session-cookie-expiration": 86400, "front-channel-logout-allowed": false, "back-channel-logout-allowed": false,
 	}, nil
 }
 
@@ -156,7 +162,10 @@ func (g *Glewlwyd) setUp(ctx context.Context, admin *Browser, clients []OIDCClie
 	}
 	several := map[string]any{"multiple": true, "read": true, "write": true, "profile-read": true, "profile-write": false}
 	calls := []glewlwydCall{
-		{http.MethodPost, "/api/mod/plugin/", map[string]any{"module": "oidc", "name": "oidc", "display_name": "oidc", "parameters": parameters}},
+		{
+			http.MethodPost, "/api/mod/plugin/",
+			map[string]any{"module": "oidc", "name": "oidc", "display_name": "oidc", "parameters": parameters},
+		},
 		{http.MethodPut, "/api/mod/user/database", map[string]any{
 			"module": "database", "name": "database", "display_name": "database", "order_rank": 0, "readonly": false,
 			"parameters": map[string]any{"use-glewlwyd-connection": true, "data-format": map[string]any{"groups": several}},
@@ -165,7 +174,8 @@ func (g *Glewlwyd) setUp(ctx context.Context, admin *Browser, clients []OIDCClie
 	}
 	for _, u := range users {
 		calls = append(calls, glewlwydCall{http.MethodPost, "/api/user/", map[string]any{
-			"username": u.Name, "name": u.Name, "password": u.Password, "email": u.Email, "groups": u.Groups, "enabled": true, "scope": []string{"openid"},
+			"username": u.Name, "name": u.Name, "password": u.Password, "email": u.Email, "groups": u.Groups, "enabled": true,
+			"scope": []string{"openid"},
 		}})
 	}
 	for _, c := range clients {
@@ -197,10 +207,12 @@ type glewlwydCall struct {
 // the client.
 func (g *Glewlwyd) LogIn(ctx context.Context, b *Browser, page Visit, name, password string) (Visit, error) {
 	q := page.URL.Query()
-	if err := g.call(ctx, b, http.MethodPost, "/api/auth/", map[string]any{"username": name, "password": password}); err != nil {
+	if err := g.call(ctx, b, http.MethodPost, "/api/auth/",
+		map[string]any{"username": name, "password": password}); err != nil {
 		return page, err
 	}
-	if err := g.call(ctx, b, http.MethodPut, "/api/auth/grant/"+q.Get("client_id"), map[string]any{"scope": q.Get("scope")}); err != nil {
+	if err := g.call(ctx, b, http.MethodPut, "/api/auth/grant/"+q.Get("client_id"),
+		map[string]any{"scope": q.Get("scope")}); err != nil {
 		return page, err
 	}
 	return b.Follow(ctx, Request{URL: q.Get("callback_url") + "&g_continue", Initiator: page.URL.Hostname()})

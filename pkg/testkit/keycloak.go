@@ -30,7 +30,9 @@ const keycloakAdmin = "admin"
 // StartKeycloak runs one on a free port, with clients and users, and returns when it
 // answers. Users' claims that are lists of strings, with the name groups, are also in
 // the id_token. dir is an empty directory.
-func StartKeycloak(ctx context.Context, dir string, authority *Authority, clients []OIDCClient, users map[string]OIDCUser) (*Keycloak, error) {
+func StartKeycloak(
+	ctx context.Context, dir string, authority *Authority, clients []OIDCClient, users map[string]OIDCUser,
+) (*Keycloak, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
@@ -42,7 +44,8 @@ func StartKeycloak(ctx context.Context, dir string, authority *Authority, client
 		return nil, err
 	}
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	if err := errors.Join(os.WriteFile(cert, []byte(pair.Cert), 0o600), os.WriteFile(key, []byte(pair.Key), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(cert, []byte(pair.Cert), 0o600),
+		os.WriteFile(key, []byte(pair.Key), 0o600)); err != nil {
 		return nil, err
 	}
 	script, err := Binary("keycloak/bin/kc.sh")
@@ -54,7 +57,8 @@ func StartKeycloak(ctx context.Context, dir string, authority *Authority, client
 		"JAVA_OPTS_KC_HEAP=-Xms64m -Xmx512m",
 		"KC_BOOTSTRAP_ADMIN_USERNAME=" + keycloakAdmin, "KC_BOOTSTRAP_ADMIN_PASSWORD=" + keycloakAdmin,
 	}
-	k.Process, err = startProcess(script, env, "start", "--optimized", "--https-port="+strconv.Itoa(port), "--hostname="+k.base(),
+	k.Process, err = startProcess(script, env, "start", "--optimized", "--https-port="+strconv.Itoa(port),
+		"--hostname="+k.base(),
 		"--http-host=127.0.0.1", "--cache=local", "--https-certificate-file="+cert, "--https-certificate-key-file="+key)
 	if err != nil {
 		return nil, err
@@ -77,7 +81,9 @@ func (k *Keycloak) base() string { return "https://localhost:" + strconv.Itoa(k.
 func (k *Keycloak) token(ctx context.Context, admin *Browser) (string, error) {
 	v, err := admin.Do(ctx, Request{
 		Method: http.MethodPost, URL: k.base() + "/realms/master/protocol/openid-connect/token",
-		Form: url.Values{"grant_type": {"password"}, "client_id": {"admin-cli"}, "username": {keycloakAdmin}, "password": {keycloakAdmin}},
+		Form: url.Values{
+			"grant_type": {"password"}, "client_id": {"admin-cli"}, "username": {keycloakAdmin}, "password": {keycloakAdmin},
+		},
 	})
 	if err != nil {
 		return "", err
@@ -102,7 +108,10 @@ func realm(clients []OIDCClient, users map[string]OIDCUser) map[string]any {
 			"attributes": map[string]any{
 				"post.logout.redirect.uris": strings.Join(c.PostLogoutRedirectURIs, "##"), "pkce.code.challenge.method": "S256",
 			},
-			"protocolMappers": []any{mapper("groups", "oidc-group-membership-mapper", "groups"), mapper("roles", "oidc-usermodel-realm-role-mapper", "realm_access.roles")},
+			"protocolMappers": []any{
+				mapper("groups", "oidc-group-membership-mapper", "groups"),
+				mapper("roles", "oidc-usermodel-realm-role-mapper", "realm_access.roles"),
+			},
 		})
 	}
 	r["clients"] = list
@@ -110,8 +119,8 @@ func realm(clients []OIDCClient, users map[string]OIDCUser) map[string]any {
 	var people []any
 	for name, u := range users {
 		person := map[string]any{
-			"username": name, "enabled": true, "email": name + "@shop.test", "emailVerified": true, "firstName": name, "lastName": "Test",
-			"credentials": []any{map[string]any{"type": "password", "value": u.Password}},
+			"username": name, "enabled": true, "email": name + "@shop.test", "emailVerified": true, "firstName": name,
+			"lastName": "Test", "credentials": []any{map[string]any{"type": "password", "value": u.Password}},
 		}
 		if own, ok := u.Claims["groups"].([]string); ok {
 			person["groups"] = own
@@ -134,7 +143,8 @@ func realm(clients []OIDCClient, users map[string]OIDCUser) map[string]any {
 func mapper(name, kind, claim string) map[string]any {
 	return map[string]any{
 		"name": name, "protocol": "openid-connect", "protocolMapper": kind, "config": map[string]any{
-			"claim.name": claim, "id.token.claim": "true", "access.token.claim": "true", "full.path": "false", "multivalued": "true", "jsonType.label": "String",
+			"claim.name": claim, "id.token.claim": "true", "access.token.claim": "true", "full.path": "false",
+			"multivalued": "true", "jsonType.label": "String",
 		},
 	}
 }

@@ -116,7 +116,8 @@ func (k *Kubernetes) makeKeys() error {
 		return err
 	}
 	server, err := k.authority.Issue(CertificateOptions{
-		Subject: "kube-apiserver", Names: []string{"127.0.0.1", "localhost", "kubernetes.default.svc"}, NotAfter: time.Now().Add(24 * time.Hour),
+		Subject: "kube-apiserver", Names: []string{"127.0.0.1", "localhost", "kubernetes.default.svc"},
+		NotAfter: time.Now().Add(24 * time.Hour),
 	})
 	if err != nil {
 		return err
@@ -126,8 +127,10 @@ func (k *Kubernetes) makeKeys() error {
 		return err
 	}
 	for name, text := range map[string]string{
-		"ca.crt": k.authority.PEM, "server.crt": server.Cert, "server.key": server.Key, "accounts.crt": accounts.Cert, "accounts.key": accounts.Key,
-		"audit.yaml": `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}`,
+		"ca.crt": k.authority.PEM, "server.crt": server.Cert, "server.key": server.Key, "accounts.crt": accounts.Cert,
+		"accounts.key": accounts.Key,
+		"audit.yaml": `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": ` +
+			`[{"level": "Metadata"}]}`,
 	} {
 		if err := os.WriteFile(filepath.Join(k.dir, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("writing the keys of Kubernetes: %w", err)
@@ -157,13 +160,15 @@ func (k *Kubernetes) startEtcd(ctx context.Context, clients, peers string) error
 		return err
 	}
 	// It is faster without fsync; a power failure does not matter here.
-	k.etcd, err = startProcess(path, nil, "--name=test", "--data-dir="+filepath.Join(k.dir, "etcd"), "--unsafe-no-fsync", "--log-level=warn",
+	k.etcd, err = startProcess(path, nil, "--name=test", "--data-dir="+filepath.Join(k.dir, "etcd"), "--unsafe-no-fsync",
+		"--log-level=warn",
 		"--listen-client-urls="+clients, "--advertise-client-urls="+clients,
 		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=test="+peers)
 	if err != nil {
 		return err
 	}
-	if err := k.etcd.await(ctx, "etcd is ready", func() error { return get(ctx, http.DefaultClient, clients+"/readyz") }); err != nil {
+	if err := k.etcd.await(ctx, "etcd is ready",
+		func() error { return get(ctx, http.DefaultClient, clients+"/readyz") }); err != nil {
 		return errors.Join(err, k.etcd.Kill())
 	}
 	return nil
@@ -172,11 +177,12 @@ func (k *Kubernetes) startEtcd(ctx context.Context, clients, peers string) error
 func (k *Kubernetes) serverArgs(etcd string, port int, o KubernetesOptions) ([]string, error) {
 	in := func(name string) string { return filepath.Join(k.dir, name) }
 	args := []string{
-		"--etcd-servers=" + etcd, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+		"--etcd-servers=" + etcd, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(port),
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
 		"--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount", "--anonymous-auth=false",
-		"--client-ca-file=" + in("ca.crt"), "--tls-cert-file=" + in("server.crt"), "--tls-private-key-file=" + in("server.key"),
-		"--service-account-issuer=https://kubernetes.default.svc",
+		"--client-ca-file=" + in("ca.crt"), "--tls-cert-file=" + in("server.crt"),
+		"--tls-private-key-file=" + in("server.key"), "--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + in("accounts.crt"), "--service-account-signing-key-file=" + in("accounts.key"),
 		// A test that stops it does not wait for running requests.
 		"--shutdown-delay-duration=0s",

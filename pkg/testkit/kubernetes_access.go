@@ -51,7 +51,8 @@ func (k *Kubernetes) kubectl(ctx context.Context, stdin string, args ...string) 
 	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+filepath.Join(k.dir, "kubectl-cache"))
 	cmd.SysProcAttr = sysProcAttr()
 	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err,
+			strings.TrimSpace(stderr.String()))
 	}
 	return stdout.String(), nil
 }
@@ -86,7 +87,9 @@ func (k *Kubernetes) User(ctx context.Context, name string, rules ...KubernetesR
 
 // ServiceAccount creates a service account unless it exists, adds these permissions to
 // those that it has, and returns the path of a kubeconfig with its token.
-func (k *Kubernetes) ServiceAccount(ctx context.Context, namespace, name string, rules ...KubernetesRule) (string, error) {
+func (k *Kubernetes) ServiceAccount(
+	ctx context.Context, namespace, name string, rules ...KubernetesRule,
+) (string, error) {
 	if _, err := k.Apply(ctx, manifest("v1", "ServiceAccount", namespace, name, nil), "--server-side"); err != nil {
 		return "", err
 	}

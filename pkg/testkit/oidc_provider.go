@@ -101,7 +101,8 @@ func (p *OIDCProvider) Restart(ctx context.Context, dir string) error {
 	if p.Process, err = startProcess(node, nil, server, filepath.Join(dir, "config.json")); err != nil {
 		return err
 	}
-	if err := p.await(ctx, "the identity provider answers", func() error { _, err := p.Requests(ctx); return err }); err != nil {
+	if err := p.await(ctx, "the identity provider answers",
+		func() error { _, err := p.Requests(ctx); return err }); err != nil {
 		return errors.Join(err, p.Kill())
 	}
 	return nil

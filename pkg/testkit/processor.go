@@ -117,7 +117,8 @@ func setHeaders(pairs ...string) *procv3.CommonResponse {
 	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		m.SetHeaders = append(m.SetHeaders, &corev3.HeaderValueOption{
-			Header: &corev3.HeaderValue{Key: name, RawValue: []byte(value)}, AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+			Header:       &corev3.HeaderValue{Key: name, RawValue: []byte(value)},
+			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 		})
 	}
 	return &procv3.CommonResponse{HeaderMutation: m}

@@ -66,13 +66,14 @@ func SpawnRatelimit(o RatelimitOptions) (*Ratelimit, error) {
 	}
 	addr := func(i int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[i])) }
 	env = append(env, "CONFIG_GRPC_XDS_SERVER_URL="+o.XDSAddr, "REDIS_URL="+o.RedisAddr,
-		fmt.Sprint("GRPC_PORT=", ports[0]), fmt.Sprint("PORT=", ports[1]), fmt.Sprint("DEBUG_PORT=", ports[2]), "PROMETHEUS_ADDR="+addr(3))
+		fmt.Sprint("GRPC_PORT=", ports[0]), fmt.Sprint("PORT=", ports[1]), fmt.Sprint("DEBUG_PORT=", ports[2]),
+		"PROMETHEUS_ADDR="+addr(3))
 	if o.NodeID != "" {
 		env = append(env, "CONFIG_GRPC_XDS_NODE_ID="+o.NodeID)
 	}
 	r := &Ratelimit{
-		Addr: addr(0), Health: API{URL: "http://" + addr(1)}, Debug: API{URL: "http://" + addr(2)}, Metrics: API{URL: "http://" + addr(3)},
-		env: append(env, o.Env...),
+		Addr: addr(0), Health: API{URL: "http://" + addr(1)}, Debug: API{URL: "http://" + addr(2)},
+		Metrics: API{URL: "http://" + addr(3)}, env: append(env, o.Env...),
 	}
 	return r, r.Respawn()
 }

@@ -40,7 +40,8 @@ func (r *Redis) Restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Process, err = startProcess(path, nil, "--bind", host, "--port", port, "--dir", r.dir, "--save", "", "--appendonly", "no")
+	r.Process, err = startProcess(path, nil, "--bind", host, "--port", port, "--dir", r.dir, "--save", "", "--appendonly",
+		"no")
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,8 @@ func (i *TokenIssuer) JWKS() string {
 		panic(err) // a point that is on no curve
 	}
 	b := point.Bytes() // 4, x, y
-	return fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","alg":"ES256","kid":%q,"x":%q,"y":%q}]}`, i.KeyID, Base64(b[1:33]), Base64(b[33:]))
+	return fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","alg":"ES256","kid":%q,"x":%q,"y":%q}]}`, i.KeyID,
+		Base64(b[1:33]), Base64(b[33:]))
 }
 
 // Token signs a token of the issuer that expires in a day, after the longest run of the specs; claims override others.

@@ -123,7 +123,10 @@ func StartTraffic(o TrafficOptions) *Traffic {
 		o.Connections = 20
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &Traffic{opts: o, began: time.Now(), cancel: cancel, report: Report{Backends: map[string]int{}}, running: map[*keptConn]time.Time{}}
+	t := &Traffic{
+		opts: o, began: time.Now(), cancel: cancel, report: Report{Backends: map[string]int{}},
+		running: map[*keptConn]time.Time{},
+	}
 	interval := time.Duration(o.Connections) * time.Second / time.Duration(o.Rate)
 	for i := range o.Connections {
 		first := t.began.Add(interval * time.Duration(i) / time.Duration(o.Connections))
@@ -285,7 +288,8 @@ func (c *keptConn) request(e *Exchange) (err error) {
 	if e.Target.Body != "" {
 		more += fmt.Sprintf("Content-Length: %d\r\n", len(e.Target.Body))
 	}
-	if _, err := fmt.Fprintf(c.conn, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s", e.Method, e.Path, e.Host, more, e.Target.Body); err != nil {
+	if _, err := fmt.Fprintf(c.conn, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s", e.Method, e.Path, e.Host, more,
+		e.Target.Body); err != nil {
 		return fmt.Errorf("sending: %w", err)
 	}
 	resp, err := http.ReadResponse(c.read, nil)

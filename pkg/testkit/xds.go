@@ -47,12 +47,14 @@ func DialXDS(addr, node string, answer func(*XDSResponse), options ...grpc.DialO
 	if answer == nil {
 		answer = func(r *XDSResponse) { _ = r.Ack() } // an error ends the stream, see Wait
 	}
-	conn, err := grpc.NewClient(addr, append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)...)
+	conn, err := grpc.NewClient(addr,
+		append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", addr, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	rpc, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx, grpc.WaitForReady(true))
+	rpc, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx,
+		grpc.WaitForReady(true))
 	if err != nil {
 		cancel()
 		_ = conn.Close()

@@ -136,7 +136,8 @@ func (s *Set) use(secret string, user model.Key) {
 
 // unuse removes a user of a secret, unless it also uses the secret in the other way.
 func (s *Set) unuse(secret string, user model.Key) {
-	if s.attached[user.Name()][secret] && user.Kind == model.KindService || slices.Contains(s.names[user], model.SecretKey(secret)) {
+	if s.attached[user.Name()][secret] && user.Kind == model.KindService ||
+		slices.Contains(s.names[user], model.SecretKey(secret)) {
 		return
 	}
 	if delete(s.users[secret], user); len(s.users[secret]) == 0 {
@@ -177,7 +178,8 @@ func (s *Set) Conditions(now time.Time) (list []model.Condition, until time.Time
 			if why := s.notFor(secret, name); why != "" {
 				list = append(list, model.Condition{
 					Key: model.ServiceSecretKey(name, secret), Code: model.CertificateNotForHost,
-					Message: fmt.Sprintf("secret %q %s, and the fqdn of service %q is %s: it is not shown for this service", secret, why, name, s.fqdn[name]),
+					Message: fmt.Sprintf("secret %q %s, and the fqdn of service %q is %s: it is not shown for this service", secret,
+						why, name, s.fqdn[name]),
 				})
 			}
 		}
@@ -213,7 +215,9 @@ func (s *Set) hasPair(service string) bool {
 // ending returns the conditions of a certificate that expires soon or has expired: those
 // of its secret and of the objects that use it.
 func (s *Set) ending(secret *model.Secret, now time.Time) []model.Condition {
-	users := slices.SortedFunc(maps.Keys(s.users[secret.Name]), func(a, b model.Key) int { return cmp.Compare(a.Path(), b.Path()) })
+	users := slices.SortedFunc(maps.Keys(s.users[secret.Name]), func(a, b model.Key) int {
+		return cmp.Compare(a.Path(), b.Path())
+	})
 	end := secret.NotAfter.UTC().Format(time.RFC3339)
 	code, what := model.CertificateExpires, "ends on "+end
 	if !now.Before(secret.NotAfter.Time) {
@@ -225,7 +229,8 @@ func (s *Set) ending(secret *model.Secret, now time.Time) []model.Condition {
 	}}
 	for _, user := range users {
 		list = append(list, model.Condition{
-			Key: user, Code: code, Message: fmt.Sprintf("the certificate of secret %q %s; upload a new one to %s", secret.Name, what, secret.Key().Path()),
+			Key: user, Code: code, Message: fmt.Sprintf("the certificate of secret %q %s; upload a new one to %s", secret.Name,
+				what, secret.Key().Path()),
 		})
 	}
 	return list

@@ -22,7 +22,8 @@ func ParseEntry(text string) (Entry, error) {
 			return Entry{}, fmt.Errorf("%q is an IPv4 network in the form of IPv6; write it as IPv4", text)
 		}
 		if network != network.Masked() {
-			return Entry{}, fmt.Errorf("%q has bits after its prefix length; %s is meant, or a single address", text, network.Masked())
+			return Entry{}, fmt.Errorf("%q has bits after its prefix length; %s is meant, or a single address", text,
+				network.Masked())
 		}
 		return Entry{text: text, network: network}, nil
 	}

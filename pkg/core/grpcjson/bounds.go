@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// A descriptor set is read within the transaction that stores it, so the work must be in proportion to its size. Without
-// these bounds some steps grow with the square of the size, or double with each field or file.
+// A descriptor set is read within the transaction that stores it, so the work must be in proportion to its size.
+// Without these bounds some steps grow with the square of the size, or double with each field or file.
 const (
 	// longestName bounds full names, in bytes: each name contains those of everything around it.
 	longestName = 512
@@ -37,8 +37,8 @@ func checkNames(files []*descriptorpb.FileDescriptorProto) error {
 	return nil
 }
 
-// checkNamesIn checks a part of a file whose full name has the length, and what it contains. The text of an error follows
-// the name of the file.
+// checkNamesIn checks a part of a file whose full name has the length, and what it contains. The text of an error
+// follows the name of the file.
 func checkNamesIn(m protoreflect.Message, length int) (err error) {
 	if length > longestName {
 		return fmt.Errorf("a name of %d bytes; at most %d are allowed", length, longestName)
@@ -109,7 +109,8 @@ func (w *publicWays) add(f *descriptorpb.FileDescriptorProto) error {
 		}
 	}
 	if w.all > mostPublic || w.from[f.GetName()] > mostPublic {
-		return fmt.Errorf("descriptor_set has more than %d ways through its public imports, up to file %s; leave out public imports that nothing needs", mostPublic, shorten(f.GetName()))
+		return fmt.Errorf("descriptor_set has more than %d ways through its public imports, up to file %s; "+
+			"leave out public imports that nothing needs", mostPublic, shorten(f.GetName()))
 	}
 	return nil
 }

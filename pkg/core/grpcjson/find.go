@@ -17,8 +17,8 @@ type Refusal struct {
 	Message string
 }
 
-// Find returns the path of the call that a request becomes, such as /shop.Books/GetBook, or why it is none. query has no
-// question mark. Find does not check whether values fit their fields, or the body.
+// Find returns the path of the call that a request becomes, such as /shop.Books/GetBook, or why it is none. query has
+// no question mark. Find does not check whether values fit their fields, or the body.
 func (c *Calls) Find(method, path, query string) (call string, refused *Refusal) {
 	m := c.root.find(c.split(path), method)
 	if m == nil {
@@ -29,8 +29,11 @@ func (c *Calls) Find(method, path, query string) (call string, refused *Refusal)
 	}
 	for pair := range strings.SplitSeq(query, "&") {
 		name, _, found := strings.Cut(pair, "=")
-		if found && name != "" && !slices.Contains(c.options.Ignored, name) && fieldAt(m.Input(), strings.Split(name, ".")) == nil {
-			return "", &Refusal{http.StatusBadRequest, fmt.Sprintf("query parameter %s is not a field of %s", name, m.Input().FullName())}
+		if found && name != "" && !slices.Contains(c.options.Ignored, name) &&
+			fieldAt(m.Input(), strings.Split(name, ".")) == nil {
+			return "", &Refusal{
+				http.StatusBadRequest, fmt.Sprintf("query parameter %s is not a field of %s", name, m.Input().FullName()),
+			}
 		}
 	}
 	return callPath(m), nil
@@ -57,7 +60,9 @@ type node struct {
 func (n *node) isEmpty() bool { return len(n.next)+len(n.methods) == 0 }
 
 // insert adds a call, or returns the other one in its place.
-func (n *node) insert(segments []string, method string, call protoreflect.MethodDescriptor) (other protoreflect.MethodDescriptor) {
+func (n *node) insert(
+	segments []string, method string, call protoreflect.MethodDescriptor,
+) (other protoreflect.MethodDescriptor) {
 	for _, s := range segments {
 		if n.next == nil {
 			n.next = map[string]*node{}

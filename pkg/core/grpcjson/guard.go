@@ -56,13 +56,15 @@ func (c *Calls) guardPaths() error {
 			by, known := asking[name]
 			if !known {
 				if (len(asking)+1)*len(c.rules) > mostCompared {
-					return fmt.Errorf("the http rules have more than %d variables; leave out services that are not called", len(asking))
+					return fmt.Errorf("the http rules have more than %d variables; leave out services that are not called",
+						len(asking))
 				}
 				by = c.findAsking(v)
 				asking[name] = by
 			}
 			if by != "" && len(c.Overriding) < mostOverriding {
-				c.Overriding = append(c.Overriding, fmt.Sprintf("the query parameter %s takes the place of what the path of %s says: %s needs it too", name, r.text, by))
+				c.Overriding = append(c.Overriding, fmt.Sprintf("the query parameter %s takes the place of what the path of %s "+
+					"says: %s needs it too", name, r.text, by))
 			}
 			if by != "" {
 				continue
@@ -71,7 +73,8 @@ func (c *Calls) guardPaths() error {
 				spellings[s] = true
 			}
 			if len(spellings) > mostSpellings {
-				return fmt.Errorf("the variables of the http rules have more than %d spellings as query parameters (%s is one); leave out services that are not called", mostSpellings, name)
+				return fmt.Errorf("the variables of the http rules have more than %d spellings as query parameters (%s is one); "+
+					"leave out services that are not called", mostSpellings, name)
 			}
 		}
 	}

@@ -50,8 +50,10 @@ type Calls struct {
 // would do nothing.
 func Read(set []byte, o Options) (*Calls, error) {
 	var read descriptorpb.FileDescriptorSet
-	if err := (proto.UnmarshalOptions{RecursionLimit: deepest}).Unmarshal(set, &read); err != nil || len(read.GetFile()) == 0 {
-		return nil, errors.New("descriptor_set is not a descriptor set; make it with protoc --include_imports --descriptor_set_out=FILE, and encode FILE in base64")
+	if err := (proto.UnmarshalOptions{RecursionLimit: deepest}).Unmarshal(set, &read); err != nil ||
+		len(read.GetFile()) == 0 {
+		return nil, errors.New("descriptor_set is not a descriptor set; " +
+			"make it with protoc --include_imports --descriptor_set_out=FILE, and encode FILE in base64")
 	}
 	if err := checkNames(read.GetFile()); err != nil {
 		return nil, err
@@ -78,7 +80,8 @@ func Read(set []byte, o Options) (*Calls, error) {
 		}
 	}
 	if c.root.isEmpty() {
-		return nil, errors.New("no method of its services has a google.api.http rule, so there is nothing to call; set auto_mapping, or add rules")
+		return nil, errors.New("no method of its services has a google.api.http rule, so there is nothing to call; " +
+			"set auto_mapping, or add rules")
 	}
 	if err := c.guardPaths(); err != nil {
 		return nil, err
@@ -109,7 +112,8 @@ func inOrder(files []*descriptorpb.FileDescriptorProto) ([]*descriptorpb.FileDes
 		for _, name := range f.GetDependency() {
 			switch imported := byName[name]; {
 			case imported == nil:
-				return fmt.Errorf("descriptor_set lacks file %s, which %s imports; make it with protoc --include_imports", name, f.GetName())
+				return fmt.Errorf("descriptor_set lacks file %s, which %s imports; make it with protoc --include_imports", name,
+					f.GetName())
 			case state[name] == 1:
 				return fmt.Errorf("descriptor_set has files that import each other: %s and %s", name, f.GetName())
 			case state[name] == 0:
@@ -210,7 +214,8 @@ func (c *Calls) addRule(m protoreflect.MethodDescriptor, r *annotations.HttpRule
 	}
 	for _, path := range paths {
 		if len(path) > deepestField {
-			return fmt.Errorf("leads through %d fields to %s; at most %d are allowed", len(path), shorten(path[len(path)-1]), deepestField)
+			return fmt.Errorf("leads through %d fields to %s; at most %d are allowed", len(path), shorten(path[len(path)-1]),
+				deepestField)
 		}
 		if fieldAt(m.Input(), path) == nil {
 			return fmt.Errorf("names field %s, which %s lacks", strings.Join(path, "."), m.Input().FullName())
@@ -227,7 +232,8 @@ func (c *Calls) addRule(m protoreflect.MethodDescriptor, r *annotations.HttpRule
 	}
 	c.rules = append(c.rules, newRule(method+" "+pattern, m.Input(), t.variables, r.GetBody()))
 	if other := c.root.insert(t.segments, method, m); other != nil {
-		return fmt.Errorf("has %s %s, which is taken by %s, so that neither would be called", method, pattern, other.FullName())
+		return fmt.Errorf("has %s %s, which is taken by %s, so that neither would be called", method, pattern,
+			other.FullName())
 	}
 	return nil
 }

@@ -125,13 +125,18 @@ func Of(f Facts) Condition {
 		if f.Checked {
 			state = Healthy
 		}
-		return Condition{state, "", fmt.Sprintf("%d of its %d addresses are healthy", f.Own.Addresses-f.Own.Ill, f.Own.Addresses) + f.aside(total)}
+		return Condition{
+			state, "",
+			fmt.Sprintf("%d of its %d addresses are healthy", f.Own.Addresses-f.Own.Ill, f.Own.Addresses) + f.aside(total),
+		}
 	case f.Own != nil && f.Checked:
 		return Condition{Healthy, "", "it passes its health check" + f.aside(total)}
 	case total > 0:
 		return Condition{Answering, "", fmt.Sprintf("%d of its last %s succeeded", f.Counts.Succeeded, requests(total))}
 	case f.Checked:
-		return Condition{NotKnown, "", "its health check is made by Envoys that do not report the result, and no request went there lately"}
+		return Condition{
+			NotKnown, "", "its health check is made by Envoys that do not report the result, and no request went there lately",
+		}
 	case !f.Reported:
 		return Condition{NotChecked, "", "not checked: it has no health check, and no Envoy has reported on its requests"}
 	}
@@ -156,7 +161,8 @@ func (f Facts) unhealthyCondition() Condition {
 	c, o := Condition{State: Unhealthy, Reason: CheckAnswer}, f.Own
 	switch {
 	case o.CheckTLS > 0:
-		c.Reason, c.Message = TLSError, "its health check meets a TLS error: the port may not speak TLS, or its certificate is not trusted"
+		c.Reason, c.Message = TLSError, "its health check meets a TLS error: the port may not speak TLS, "+
+			"or its certificate is not trusted"
 	case o.CheckTimeout:
 		c.Reason, c.Message = Timeout, "its health check is not answered in time"
 	case o.CheckFailures > 0 && o.CheckBroken == o.CheckFailures:

@@ -64,12 +64,18 @@ func (h Handshake) Find(want Expected, now time.Time) Finding {
 	}
 	switch {
 	case want.HTTP2 && (h.Refused || len(h.Chain) > 0 && h.Protocol != "h2"):
-		return Finding{NoHTTP2, "it does not offer HTTP/2 in the TLS handshake (ALPN): use Upstream_protocol tls, or enable it there"}
+		return Finding{
+			NoHTTP2, "it does not offer HTTP/2 in the TLS handshake (ALPN): use Upstream_protocol tls, or enable it there",
+		}
 	case h.AsksForCertificate && want.ClientCertificate == "":
-		return Finding{ClientCertificate, "it requests a client certificate, and none is presented: name a secret with a pair in Upstream_client_certificate"}
+		return Finding{
+			ClientCertificate,
+			"it requests a client certificate, and none is presented: name a secret with a pair in Upstream_client_certificate",
+		}
 	case h.AsksForCertificate:
 		return Finding{ClientCertificate, fmt.Sprintf(
-			"it requests a client certificate, and probably does not accept that of secret %q: another authority may have signed it, or it has expired", want.ClientCertificate)}
+			"it requests a client certificate, and probably does not accept that of secret %q: "+
+				"another authority may have signed it, or it has expired", want.ClientCertificate)}
 	}
 	return Finding{}
 }
@@ -82,24 +88,34 @@ func verify(chain []*x509.Certificate, want Expected, now time.Time) Finding {
 	const day = "2006-01-02 15:04:05 UTC"
 	switch {
 	case now.After(leaf.NotAfter):
-		return Finding{Expired, fmt.Sprintf("its certificate expired on %s: renew it at the upstream", leaf.NotAfter.UTC().Format(day))}
+		return Finding{
+			Expired, fmt.Sprintf("its certificate expired on %s: renew it at the upstream", leaf.NotAfter.UTC().Format(day)),
+		}
 	case now.Before(leaf.NotBefore):
-		return Finding{Expired, fmt.Sprintf("its certificate is not valid before %s: replace it at the upstream, or check the clocks", leaf.NotBefore.UTC().Format(day))}
+		return Finding{
+			Expired,
+			fmt.Sprintf("its certificate is not valid before %s: replace it at the upstream, or check the clocks",
+				leaf.NotBefore.UTC().Format(day)),
+		}
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: want.Roots, Intermediates: between, CurrentTime: now})
 	var invalid x509.CertificateInvalidError
 	switch {
 	case err == nil:
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return Finding{Expired, "the certificate of an authority that signed its certificate has expired: renew the chain at the upstream"}
+		return Finding{
+			Expired, "the certificate of an authority that signed its certificate has expired: renew the chain at the upstream",
+		}
 	case errors.As(err, &invalid):
 		return Finding{Certificate, "its certificate is not valid: " + err.Error()}
 	case leaf.CheckSignature(leaf.SignatureAlgorithm, leaf.RawTBSCertificate, leaf.Signature) == nil:
 		return Finding{SelfSigned, fmt.Sprintf(
-			"its certificate is self-signed, and is not among %s: store it as a secret and name that in Upstream_validation_cacertificate, or have it signed", want.RootsName)}
+			"its certificate is self-signed, and is not among %s: "+
+				"store it as a secret and name that in Upstream_validation_cacertificate, or have it signed", want.RootsName)}
 	default:
 		return Finding{Authority, fmt.Sprintf(
-			"its certificate is issued by %q, which does not lead to %s: name a secret with its authority in Upstream_validation_cacertificate, or complete the chain at the upstream",
+			"its certificate is issued by %q, which does not lead to %s: "+
+				"name a secret with its authority in Upstream_validation_cacertificate, or complete the chain at the upstream",
 			leaf.Issuer, want.RootsName)}
 	}
 	if leaf.VerifyHostname(want.Name) == nil {
@@ -110,7 +126,9 @@ func verify(chain []*x509.Certificate, want Expected, now time.Time) Finding {
 		names = append(names, ip.String())
 	}
 	if len(names) == 0 {
-		return Finding{OtherName, "its certificate names no host: renew it with a subject alternative name (SAN) " + want.Name}
+		return Finding{
+			OtherName, "its certificate names no host: renew it with a subject alternative name (SAN) " + want.Name,
+		}
 	}
 	const most = 5
 	text := strings.Join(names[:min(most, len(names))], ", ")
@@ -118,7 +136,8 @@ func verify(chain []*x509.Certificate, want Expected, now time.Time) Finding {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return Finding{OtherName, fmt.Sprintf(
-		"its certificate is for %s, not for %s: set Upstream_validation_subjectname to one of its names, or renew it", text, want.Name)}
+		"its certificate is for %s, not for %s: set Upstream_validation_subjectname to one of its names, or renew it", text,
+		want.Name)}
 }
 
 // NeedsHandshake reports whether a handshake can reveal more than is known.

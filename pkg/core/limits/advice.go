@@ -54,7 +54,8 @@ func (a Advisor) Advise(link model.Key, f *model.ParsedFilter, forwards bool, sc
 	case !forwards:
 		return []model.Condition{{
 			Key: link, Code: model.NotForwarded,
-			Message: "limits nothing here: only requests that go to an upstream are counted, and these are answered by the gateway",
+			Message: "limits nothing here: only requests that go to an upstream are counted, " +
+				"and these are answered by the gateway",
 		}}
 	case f.Fault != nil:
 		return nil // it closes the object that it is on
@@ -85,7 +86,8 @@ func (a Advisor) adviseAt(p Scope, f *model.RateLimitFilter) (code string, messa
 	case p.Limits.Default == nil:
 		return model.NoRates, []string{"limits nothing: no globalconfig_ratelimit applies"}
 	case domain == nil:
-		return model.UnknownDomain, []string{fmt.Sprintf("limits nothing: no globalconfig_ratelimit of domain %q applies%s", f.Domain, p.nearestDomain(f.Domain))}
+		return model.UnknownDomain, []string{fmt.Sprintf("limits nothing: no globalconfig_ratelimit of domain %q applies%s",
+			f.Domain, p.nearestDomain(f.Domain))}
 	}
 	k := unmetKey{f, domain.RateLimitConfig}
 	messages, known := a.unmet[k]

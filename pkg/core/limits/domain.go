@@ -55,7 +55,8 @@ func (d *Domain) SameShape(o *Domain) bool {
 
 func sameShape(a, b []model.RateLimitRule) bool {
 	return slices.EqualFunc(a, b, func(a, b model.RateLimitRule) bool {
-		return a.Key == b.Key && a.Value == b.Value && (a.RateLimit == nil) == (b.RateLimit == nil) && sameShape(a.Descriptors, b.Descriptors)
+		return a.Key == b.Key && a.Value == b.Value && (a.RateLimit == nil) == (b.RateLimit == nil) &&
+			sameShape(a.Descriptors, b.Descriptors)
 	})
 }
 

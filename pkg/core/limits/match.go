@@ -29,7 +29,8 @@ func Unmet(f *model.RateLimitFilter, d *Domain) []string {
 	for _, descriptor := range f.Descriptors {
 		parts := partsOf(descriptor)
 		if !eachMatch(parts, d.Descriptors, nil, false, func([]part) bool { return true }) {
-			list = append(list, fmt.Sprintf("descriptor %s meets no rate of domain %q%s", formatPath(parts), d.Domain, nearest(parts, d.Descriptors)))
+			list = append(list, fmt.Sprintf("descriptor %s meets no rate of domain %q%s", formatPath(parts), d.Domain,
+				nearest(parts, d.Descriptors)))
 		}
 	}
 	return list
@@ -56,7 +57,8 @@ func eachMatch(parts []part, rules []model.RateLimitRule, within []part, limit b
 		fit := p.rank(r)
 		// If the value is unknown, any rule that fits may be used.
 		return fit > 0 && (fit == best || p.value == "") &&
-			eachMatch(parts[1:], r.Descriptors, append(slices.Clip(within), part{key: r.Key, value: r.Value}), r.RateLimit != nil, enough)
+			eachMatch(parts[1:], r.Descriptors, append(slices.Clip(within), part{key: r.Key, value: r.Value}),
+				r.RateLimit != nil, enough)
 	})
 }
 

@@ -29,7 +29,8 @@ func readPEM(text string) ([]*pem.Block, error) {
 	for i, part := range parts[1:] {
 		block, _ := pem.Decode([]byte("-----BEGIN " + part))
 		if block == nil {
-			return nil, fmt.Errorf("has a damaged PEM block, number %d of %d: it is cut off, or is not base64", i+1, len(parts)-1)
+			return nil, fmt.Errorf("has a damaged PEM block, number %d of %d: it is cut off, or is not base64", i+1,
+				len(parts)-1)
 		}
 		blocks = append(blocks, block)
 	}
@@ -59,7 +60,8 @@ func readCertificates(text string) ([]*pem.Block, []*x509.Certificate, error) {
 	for _, block := range blocks {
 		switch {
 		case strings.HasSuffix(block.Type, pemKeySuffix):
-			return nil, nil, fmt.Errorf("contains a PEM block %q; only %s is allowed here; send the key as Secret_key", block.Type, pemCertificate)
+			return nil, nil, fmt.Errorf("contains a PEM block %q; only %s is allowed here; send the key as Secret_key",
+				block.Type, pemCertificate)
 		case block.Type != pemCertificate:
 			return nil, nil, fmt.Errorf("contains a PEM block %q; only %s is allowed here", block.Type, pemCertificate)
 		}
@@ -91,7 +93,8 @@ func readPrivateKey(text string) (*pem.Block, error) {
 	}
 	for _, b := range blocks {
 		if !strings.HasSuffix(b.Type, pemKeySuffix) {
-			return nil, fmt.Errorf("contains a PEM block %q; only a private key is allowed here; send certificates as Secret_cert", b.Type)
+			return nil, fmt.Errorf("contains a PEM block %q; only a private key is allowed here; "+
+				"send certificates as Secret_cert", b.Type)
 		}
 	}
 	block := blocks[0]
@@ -168,7 +171,8 @@ func checkChain(certs []*x509.Certificate) error {
 			err = nil // Go does not verify the algorithm
 		}
 		if err != nil {
-			return fmt.Errorf("has certificate %d (%s), which did not sign certificate %d (%s); put the host's certificate first, and after each certificate the one that signed it",
+			return fmt.Errorf("has certificate %d (%s), which did not sign certificate %d (%s); "+
+				"put the host's certificate first, and after each certificate the one that signed it",
 				i+2, parent.Subject, i+1, child.Subject)
 		}
 	}

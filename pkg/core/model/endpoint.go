@@ -47,7 +47,8 @@ func NewEndpoints(list ...Endpoint) *Endpoints {
 		return err != nil || address.Zone() != "" || e.Port < 1 || e.Port > 65535
 	})
 	slices.SortFunc(sorted, func(a, b Endpoint) int {
-		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port), compareBool(a.Draining, b.Draining), cmp.Compare(a.Zone, b.Zone))
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port), compareBool(a.Draining, b.Draining),
+			cmp.Compare(a.Zone, b.Zone))
 	})
 	sorted = slices.CompactFunc(sorted, func(a, b Endpoint) bool { return a.Address == b.Address && a.Port == b.Port })
 	return &Endpoints{list: slices.Clip(sorted)}

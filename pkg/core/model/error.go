@@ -99,7 +99,8 @@ func nounOf(key Key) string {
 	owner := key.Owner()
 	switch {
 	case key.Attached() != (Key{}):
-		return "the link from " + string(owner.Kind) + ` "` + owner.Text() + `" to ` + string(key.Attached().Kind) + " " + quoted
+		return "the link from " + string(owner.Kind) + ` "` + owner.Text() + `" to ` + string(key.Attached().Kind) + " " +
+			quoted
 	case owner != (Key{}):
 		return string(key.Kind) + " " + quoted + " of " + nounOf(owner)
 	}

@@ -55,7 +55,8 @@ func (f *Filter) TagList() *Tags { return &f.Tags }
 // Names implements Namer: what the configuration names.
 func (f *Filter) Names() []Key { return f.Parse().Names() }
 
-// strictSpec is implemented by a Spec with rules for what is written from now on. What was stored before stays in force.
+// strictSpec is implemented by a Spec with rules for what is written from now on. What was stored before stays in
+// force.
 type strictSpec interface{ checkWritten(v *validator, at string) }
 
 // Validate implements Object.

@@ -95,5 +95,6 @@ func (f *AffinityFilter) Advice() []string {
 	if f.Mode != AffinityExact {
 		return nil
 	}
-	return []string{"shows clients the addresses of upstreams, and lets them choose one of the route's (mode exact); mode hash does neither"}
+	return []string{"shows clients the addresses of upstreams, and lets them choose one of the route's (mode exact); " +
+		"mode hash does neither"}
 }

@@ -48,11 +48,13 @@ func readAnyOf(v *validator, at, name string, config JSON) Spec {
 	f.JWT, _ = read("jwt", sent.JWT, readJWT).(*JWTFilter)
 	switch {
 	case given < 2:
-		v.add(at, "has %d credentials; specify at least two of apikey, basicauth and jwt, or attach the filter of a single credential instead", given)
+		v.add(at, "has %d credentials; specify at least two of apikey, basicauth and jwt, "+
+			"or attach the filter of a single credential instead", given)
 	case f.APIKey != nil && strings.ContainsAny(f.APIKey.Header, `'\`): // Envoy reads it in an expression
 		v.add(at+".apikey.header", "%q has a character that is not allowed in the name of this header", f.APIKey.Header)
 	case f.BasicAuth != nil && f.JWT != nil && f.JWT.From == nil && f.BasicAuth.Forward != f.JWT.Forward:
-		v.add(at+".jwt.forward", "must equal basicauth.forward: both credentials are in Authorization, which is either removed or kept")
+		v.add(at+".jwt.forward", "must equal basicauth.forward: both credentials are in Authorization, "+
+			"which is either removed or kept")
 	}
 	return f
 }

@@ -57,7 +57,8 @@ func readAPIKey(v *validator, at, _ string, config JSON) Spec {
 		v.add(at+".clients", "is empty, so no client would be allowed; name at least one, or omit clients")
 	}
 	if len(f.Clients) > maxKeyClients {
-		v.add(at+".clients", "has %d names; at most %d are allowed: create a key set for these clients", len(f.Clients), maxKeyClients)
+		v.add(at+".clients", "has %d names; at most %d are allowed: create a key set for these clients", len(f.Clients),
+			maxKeyClients)
 	}
 	for _, name := range f.Clients {
 		v.name(at+".clients", name, false)

@@ -104,7 +104,8 @@ func readBasicAuth(v *validator, at, _ string, config JSON) Spec {
 }
 
 func isUserName(name string) bool {
-	return name != "" && len(name) <= maxUserName && !strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r) && r != '@' && r != '+' })
+	return name != "" && len(name) <= maxUserName &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r) && r != '@' && r != '+' })
 }
 
 // password does not repeat it.
@@ -137,7 +138,9 @@ func PasswordFault(text string) string {
 
 // Advice says how far the passwords can be trusted.
 func (f *BasicAuthFilter) Advice() []string {
-	return []string{"keeps passwords in Envoys as SHA-1 without salt: whoever reads the memory of an Envoy can guess them quickly. Give each user a long random password, or use API keys or a login"}
+	return []string{"keeps passwords in Envoys as SHA-1 without salt: " +
+		"whoever reads the memory of an Envoy can guess them quickly. Give each user a long random password, " +
+		"or use API keys or a login"}
 }
 
 func (f *BasicAuthFilter) uses() []Key {

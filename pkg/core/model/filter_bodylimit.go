@@ -40,14 +40,17 @@ func (f *BodyLimitFilter) uses() []Key { return nil }
 func (f *BodyLimitFilter) Advice() []string {
 	var list []string
 	if f.Bytes < oneFrame {
-		list = append(list, fmt.Sprintf("limits bodies to %d bytes only over HTTP/1.1 or with a Content-Length: over HTTP/2, Envoy does not count a body without one that fits in one frame, of up to %d bytes", f.Bytes, oneFrame))
+		list = append(list, fmt.Sprintf("limits bodies to %d bytes only over HTTP/1.1 or with a Content-Length: "+
+			"over HTTP/2, Envoy does not count a body without one that fits in one frame, of up to %d bytes", f.Bytes, oneFrame))
 	}
 	if f.Bytes > manyBytes {
-		list = append(list, fmt.Sprintf("allows bodies of %d bytes, and an Envoy holds each whole body in memory until it is complete: "+
+		list = append(list, fmt.Sprintf("allows bodies of %d bytes, "+
+			"and an Envoy holds each whole body in memory until it is complete: "+
 			"send larger uploads to separate storage", f.Bytes))
 	}
 	if f.Decompress {
-		list = append(list, "decompresses gzip: of a body that is damaged or has several gzip members, the upstream receives only what could be decompressed, without an error")
+		list = append(list, "decompresses gzip: of a body that is damaged or has several gzip members, "+
+			"the upstream receives only what could be decompressed, without an error")
 	}
 	return list
 }

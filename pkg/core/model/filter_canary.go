@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CanaryFilter divides the requests of a route among upstreams, instead of the upstreams attached to the route. The last
-// upstream of the list is the canary.
+// CanaryFilter divides the requests of a route among upstreams, instead of the upstreams attached to the route. The
+// last upstream of the list is the canary.
 // +page=canary.md
 // +example={upstreams: [{name: blue, weight: 95}, {name: green, weight: 5}], sticky: cookie, header: {name: x-canary, value: "1"}}
 type CanaryFilter struct {
@@ -58,7 +58,8 @@ func readCanary(v *validator, at, name string, config JSON) Spec {
 	}
 	const most = 10
 	if n := len(f.Upstreams); n < 1 || n > most {
-		v.add(at+".upstreams", `has %d upstreams; give 1 to %d, such as [{"name":"blue","weight":95},{"name":"green","weight":5}]`, n, most)
+		v.add(at+".upstreams", `has %d upstreams; give 1 to %d, `+
+			`such as [{"name":"blue","weight":95},{"name":"green","weight":5}]`, n, most)
 	}
 	total := 0
 	for i, u := range f.Upstreams {
@@ -100,7 +101,8 @@ func (v *validator) shortName(field, name string) {
 
 // matchedHeader accepts a header that a client can send for a route.
 func (v *validator) matchedHeader(field, name string) {
-	if lower := strings.ToLower(name); strings.HasPrefix(name, ":") || slices.Contains(connectionHeaders(), lower) || strings.HasPrefix(lower, "x-envoy-") {
+	if lower := strings.ToLower(name); strings.HasPrefix(name, ":") || slices.Contains(connectionHeaders(), lower) ||
+		strings.HasPrefix(lower, "x-envoy-") {
 		v.add(field, "%q is not a header that can select an upstream", name)
 		return
 	}

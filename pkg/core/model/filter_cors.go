@@ -96,7 +96,8 @@ func readCORS(v *validator, at, _ string, config JSON) Spec {
 
 func (f *CORSFilter) uses() []Key { return nil }
 
-// defaultCORSMethods are those that other gateways allow by default. An empty list allows only what needs no permission.
+// defaultCORSMethods are those that other gateways allow by default. An empty list allows only what needs no
+// permission.
 func defaultCORSMethods() []string { return []string{"GET", "HEAD", "PUT", "PATCH", "POST", "DELETE"} }
 
 func (f *CORSFilter) checkOrigins(v *validator, field string) {
@@ -105,7 +106,8 @@ func (f *CORSFilter) checkOrigins(v *validator, field string) {
 		v.add(field, `is required; list the origins whose pages may read the answers, such as ["https://app.example.com"]`)
 		return
 	case len(f.Origins) > maxOrigins:
-		v.add(field, "has %d entries; at most %d are allowed; one expression can match many origins", len(f.Origins), maxOrigins)
+		v.add(field, "has %d entries; at most %d are allowed; one expression can match many origins", len(f.Origins),
+			maxOrigins)
 		return
 	case all && f.Credentials:
 		v.add(field, `"*" and credentials together would let any page act as the user; name the origins`)
@@ -168,7 +170,8 @@ func (f *CORSFilter) Advice() []string {
 			list = append(list, "origins has the expression "+o.Regex+", "+hole)
 		}
 		if host, plain := strings.CutPrefix(o.Exact, "http://"); plain && f.Credentials && !isLocalHost(host) {
-			list = append(list, "origins has "+o.Exact+" and credentials are allowed: anyone on the network path can change such a page and act as its user; use https")
+			list = append(list, "origins has "+o.Exact+
+				" and credentials are allowed: anyone on the network path can change such a page and act as its user; use https")
 		}
 	}
 	return list

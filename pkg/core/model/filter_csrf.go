@@ -1,7 +1,7 @@
 package model
 
-// CSRFFilter refuses POST, PUT, PATCH and DELETE (cross-site request forgery), unless their Origin or, without one, their
-// Referer is of the host itself. The filters of a service and a route both apply.
+// CSRFFilter refuses POST, PUT, PATCH and DELETE (cross-site request forgery), unless their Origin or, without one,
+// their Referer is of the host itself. The filters of a service and a route both apply.
 // +page=csrf.md
 // +example={origins: ["https://app.example.com"]}
 type CSRFFilter struct {
@@ -29,5 +29,6 @@ func (f *CSRFFilter) uses() []Key { return nil }
 
 // Advice says what works, but probably not as intended.
 func (f *CSRFFilter) Advice() []string {
-	return []string{"refuses POST, PUT, PATCH and DELETE without Origin and Referer, and most clients other than browsers send neither: attach it only where browsers call"}
+	return []string{"refuses POST, PUT, PATCH and DELETE without Origin and Referer, " +
+		"and most clients other than browsers send neither: attach it only where browsers call"}
 }

@@ -49,7 +49,8 @@ func readDirectResponse(v *validator, at, _ string, config JSON) Spec {
 	case empty && f.Body != "":
 		v.add(at+".body", "must be empty: an answer with status %d has none", f.Status)
 	case len(f.Body) > MaxDirectResponse:
-		v.add(at+".body", "has %d bytes; at most %d are allowed, because every Envoy holds it: serve a larger body from an upstream", len(f.Body), MaxDirectResponse)
+		v.add(at+".body", "has %d bytes; at most %d are allowed, because every Envoy holds it: "+
+			"serve a larger body from an upstream", len(f.Body), MaxDirectResponse)
 	}
 	v.mediaType(at+".content_type", f.ContentType)
 	seen := map[string]bool{"content-type": true, "server": true}

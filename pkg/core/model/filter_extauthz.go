@@ -38,8 +38,8 @@ type ExtAuthzFilter struct {
 	// Which status of the server's answer allows a request: 200, or any from 200 to 299. For http only. Default: 200.
 	// +enum=[AllowOK, AllowAny2xx]
 	AllowStatus string `json:"allow_status,omitempty"`
-	// Headers of the server's answer that the upstream of the route receives. The gateway removes these headers from clients'
-	// requests, on all routes of the service.
+	// Headers of the server's answer that the upstream of the route receives. The gateway removes these headers from
+	// clients' requests, on all routes of the service.
 	// +maxItems=maxHeaders
 	// +items={type: string, minLength: 1, maxLength: maxHeaderName}
 	// +example=[x-user]
@@ -52,7 +52,8 @@ type ExtAuthzFilter struct {
 	// +anyOf=[{type: string}]
 	// +example=500ms
 	Timeout Duration `json:"timeout,omitempty"`
-	// What happens to a request while the server is unavailable, too slow, or answers with 5xx: deny answers 503. Default: deny.
+	// What happens to a request while the server is unavailable, too slow, or answers with 5xx: deny answers 503. Default:
+	// deny.
 	// +enum=[OnErrorDeny, OnErrorAllow]
 	OnError string `json:"on_error,omitempty"`
 }
@@ -123,7 +124,8 @@ func (v *validator) checkServerPaths(at string, f *ExtAuthzFilter) {
 		case p.path == "":
 		case f.Protocol == AskGRPC:
 			v.add(at+p.field, "requires protocol http; a gRPC call has the path of the request in its message")
-		case len(p.path) > maxAskedPath || !strings.HasPrefix(p.path, "/") || strings.ContainsFunc(p.path, isNoASCIIText) || strings.ContainsAny(p.path, " #%"):
+		case len(p.path) > maxAskedPath || !strings.HasPrefix(p.path, "/") || strings.ContainsFunc(p.path, isNoASCIIText) ||
+			strings.ContainsAny(p.path, " #%"):
 			v.add(at+p.field, "%q is not a path such as /check", p.path)
 		case p.field == ".path_prefix" && strings.Contains(p.path, "?"):
 			v.add(at+p.field, "%q must have no query, because the path of the request follows it", p.path)
@@ -189,11 +191,13 @@ func serverNames() map[string]Kind { return map[string]Kind{"upstream": KindUpst
 func (f *ExtAuthzFilter) Advice() []string {
 	var list []string
 	if f.OnError == OnErrorAllow {
-		list = append(list, "has on_error allow: while upstream "+f.Upstream+" is unavailable, too slow, or answers with 5xx, every request is allowed without a check")
+		list = append(list, "has on_error allow: while upstream "+f.Upstream+
+			" is unavailable, too slow, or answers with 5xx, every request is allowed without a check")
 	}
 	for _, name := range f.UpstreamHeaders {
 		if slices.Contains([]string{"Authorization", "Cookie"}, http.CanonicalHeaderKey(name)) {
-			list = append(list, "has "+name+" in upstream_headers: the gateway removes it from requests first, so the authorization server never sees the client's value")
+			list = append(list, "has "+name+" in upstream_headers: the gateway removes it from requests first, "+
+				"so the authorization server never sees the client's value")
 		}
 	}
 	return list

@@ -12,14 +12,15 @@ type ExtProcFilter struct {
 	RequestHeaders *bool `json:"request_headers,omitempty"`
 	// Whether the processor receives the headers of answers. Default: false.
 	ResponseHeaders bool `json:"response_headers,omitempty"`
-	// How the processor receives the bodies of requests: not at all, as a whole of at most 32 KiB, or in pieces. Default: none.
+	// How the processor receives the bodies of requests: not at all, as a whole of at most 32 KiB, or in pieces. Default:
+	// none.
 	// +enum=[BodyNone, BodyBuffered, BodyStreamed]
 	RequestBody string `json:"request_body,omitempty"`
 	// The same for the bodies of answers.
 	// +enum=[BodyNone, BodyBuffered, BodyStreamed]
 	ResponseBody string `json:"response_body,omitempty"`
-	// What happens to a request while the processor is unavailable, too slow, or ends the call with an error: deny answers 503,
-	// allow forwards it unchanged. Default: deny.
+	// What happens to a request while the processor is unavailable, too slow, or ends the call with an error: deny answers
+	// 503, allow forwards it unchanged. Default: deny.
 	// +enum=[OnErrorDeny, OnErrorAllow]
 	OnError string `json:"on_error,omitempty"`
 	// Headers that the processor sets for the upstream, such as one that names the user. The gateway removes these headers
@@ -48,7 +49,8 @@ func readExtProc(v *validator, at, _ string, config JSON) Spec {
 	v.oneOf(at+".on_error", f.OnError, []string{OnErrorDeny, OnErrorAllow})
 	v.upstreamHeaders(at, f.UpstreamHeaders, v.claimHeader)
 	if !f.SendsRequestHeaders() && !f.ResponseHeaders && f.RequestBody == BodyNone && f.ResponseBody == BodyNone {
-		v.add(at, "sends nothing to the processor; set at least one of request_headers, response_headers, request_body and response_body")
+		v.add(at, "sends nothing to the processor; set at least one of request_headers, response_headers, "+
+			"request_body and response_body")
 	}
 	return &f
 }
@@ -65,5 +67,6 @@ func (f *ExtProcFilter) Advice() []string {
 	if f.OnError != OnErrorAllow {
 		return nil
 	}
-	return []string{"has on_error allow: while upstream " + f.Upstream + " is unavailable, too slow, or ends its call with an error, every request and answer passes unchanged"}
+	return []string{"has on_error allow: while upstream " + f.Upstream +
+		" is unavailable, too slow, or ends its call with an error, every request and answer passes unchanged"}
 }

@@ -77,22 +77,28 @@ const (
 )
 
 func readGRPCJSON(v *validator, at, _ string, config JSON) Spec {
-	f := GRPCJSONFilter{UnknownPaths: GRPCJSONReject, UnknownParameters: GRPCJSONReject, MaxRequestBytes: defaultMessage, MaxResponseBytes: defaultMessage}
+	f := GRPCJSONFilter{
+		UnknownPaths: GRPCJSONReject, UnknownParameters: GRPCJSONReject, MaxRequestBytes: defaultMessage,
+		MaxResponseBytes: defaultMessage,
+	}
 	if !v.decode(at, config, &f) {
 		return &f
 	}
 	set, err := base64.StdEncoding.DecodeString(f.DescriptorSet)
 	switch {
 	case f.DescriptorSet == "":
-		v.add(at+".descriptor_set", "is required; make it with protoc --include_imports --descriptor_set_out=FILE, and encode FILE in base64")
+		v.add(at+".descriptor_set", "is required; make it with protoc --include_imports --descriptor_set_out=FILE, "+
+			"and encode FILE in base64")
 	case err != nil:
 		v.add(at+".descriptor_set", "is not base64: %s", err)
 	case len(set) > maxDescriptorSet:
-		v.add(at+".descriptor_set", "has %d bytes; at most %d are allowed. Leave out services that are not called this way, and --include_source_info", len(set), maxDescriptorSet)
+		v.add(at+".descriptor_set", "has %d bytes; at most %d are allowed. "+
+			"Leave out services that are not called this way, and --include_source_info", len(set), maxDescriptorSet)
 	}
 	f.checkServices(v, at+".services")
 	if len(f.IgnoredParameters) > maxGRPCServices {
-		v.add(at+".ignored_query_parameters", "has %d entries; at most %d are allowed", len(f.IgnoredParameters), maxGRPCServices)
+		v.add(at+".ignored_query_parameters", "has %d entries; at most %d are allowed", len(f.IgnoredParameters),
+			maxGRPCServices)
 	}
 	v.oneOf(at+".unknown_paths", f.UnknownPaths, []string{GRPCJSONReject, GRPCJSONPass})
 	v.oneOf(at+".unknown_query_parameters", f.UnknownParameters, []string{GRPCJSONReject, GRPCJSONIgnore})
@@ -137,5 +143,6 @@ func (f *GRPCJSONFilter) Advice() []string {
 	if f.MaxRequestBytes <= manyBytes && f.MaxResponseBytes <= manyBytes {
 		return nil
 	}
-	return []string{"allows messages of more than 10 MiB, and an Envoy holds each whole message in memory: move larger files to separate storage"}
+	return []string{"allows messages of more than 10 MiB, and an Envoy holds each whole message in memory: " +
+		"move larger files to separate storage"}
 }

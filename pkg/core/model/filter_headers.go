@@ -16,8 +16,8 @@ type HeadersFilter struct {
 	Response HeaderChanges `json:"response"`
 }
 
-// HeaderChanges are made in this order: remove, set, add. They cannot change pseudo-headers such as :path, host, headers
-// of the connection, x-envoy-, x-forwarded-, forwarded and x-real-ip.
+// HeaderChanges are made in this order: remove, set, add. They cannot change pseudo-headers such as :path, host,
+// headers of the connection, x-envoy-, x-forwarded-, forwarded and x-real-ip.
 type HeaderChanges struct {
 	// Replaces all values of a header, or creates the header.
 	// +additionalProperties={type: string, minLength: 1, maxLength: maxHeaderText}
@@ -71,7 +71,8 @@ func (f *HeadersFilter) check(v *validator, at, of string, c HeaderChanges) int 
 	}
 	n := len(c.Set) + len(c.Add) + len(c.Remove)
 	if n > maxHeaders {
-		v.add(at, "changes %d headers; a filter may change at most %d, because receivers refuse messages with too many", n, maxHeaders)
+		v.add(at, "changes %d headers; a filter may change at most %d, because receivers refuse messages with too many", n,
+			maxHeaders)
 	}
 	return n
 }
@@ -118,7 +119,8 @@ func (v *validator) headerText(field, s string) {
 
 // isHeaderText reports whether s can be the value of a header.
 func isHeaderText(s string) bool {
-	return s == strings.Trim(s, " \t") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+	return s == strings.Trim(s, " \t") &&
+		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // notIn refuses changes of a header that Envoy sets last.
@@ -132,11 +134,14 @@ func (v *validator) notIn(at string, c HeaderChanges, header string) {
 // connectionHeaders are the headers of one connection (RFC 9110 section 7.6.1),
 // and the length of a body.
 func connectionHeaders() []string {
-	return []string{"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+	return []string{
+		"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+	}
 }
 
 // reservedHeader reports whether a header says how a request came here, or is
 // Envoy's own. Backends believe these.
 func reservedHeader(lower string) bool {
-	return strings.HasPrefix(lower, "x-envoy-") || strings.HasPrefix(lower, "x-forwarded-") || lower == "forwarded" || lower == "x-real-ip"
+	return strings.HasPrefix(lower, "x-envoy-") || strings.HasPrefix(lower, "x-forwarded-") || lower == "forwarded" ||
+		lower == "x-real-ip"
 }

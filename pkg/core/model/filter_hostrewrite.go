@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// HostRewriteFilter changes the Host that the upstream receives. Specify exactly one of host, from_header and from_path.
-// The upstream receives the host of the request in x-forwarded-host.
+// HostRewriteFilter changes the Host that the upstream receives. Specify exactly one of host, from_header and
+// from_path. The upstream receives the host of the request in x-forwarded-host.
 // +page=hostrewrite.md
 // +example={host: inner.example.com}
 type HostRewriteFilter struct {
@@ -65,14 +65,16 @@ func (f *HostRewriteFilter) Advice() []string {
 	if f.FromHeader == "" {
 		return nil
 	}
-	return []string{"takes the Host from the header " + f.FromHeader + ", which any client can send: use a header that a proxy in front of the gateway sets or removes"}
+	return []string{"takes the Host from the header " + f.FromHeader +
+		", which any client can send: use a header that a proxy in front of the gateway sets or removes"}
 }
 
 // hostHeader accepts a header that may hold a host.
 func (v *validator) hostHeader(field, name string) {
 	lower := strings.ToLower(name)
 	switch {
-	case strings.HasPrefix(name, ":") || lower == "host" || slices.Contains(connectionHeaders(), lower) || strings.HasPrefix(lower, "x-envoy-"):
+	case strings.HasPrefix(name, ":") || lower == "host" || slices.Contains(connectionHeaders(), lower) ||
+		strings.HasPrefix(lower, "x-envoy-"):
 		v.add(field, "%q cannot hold a host for the upstream", name)
 	case len(name) > maxHeaderName:
 		v.add(field, "has more than %d characters", maxHeaderName)

@@ -41,8 +41,8 @@ type JWTFilter struct {
 	// Claims that the token must have, all of them; otherwise a request gets 403.
 	// +maxItems=maxRequired
 	Require []RequiredClaim `json:"require"`
-	// Claims that the upstream receives in headers. The gateway removes these headers from clients' requests, on all routes
-	// of the service.
+	// Claims that the upstream receives in headers. The gateway removes these headers from clients' requests, on all
+	// routes of the service.
 	// +maxItems=maxClaimHeaders
 	ClaimHeaders []ClaimHeader `json:"claim_headers"`
 	// Whether the upstream receives the token too. Default: false.
@@ -158,12 +158,13 @@ func (f *JWTFilter) checkKeys(v *validator, at string) {
 func (f *JWTFilter) checkWritten(v *validator, at string) {
 	u, err := url.Parse(f.JWKSURI)
 	if err == nil && u.Scheme == "http" && f.Upstream == "" && isPublicHost(u.Hostname()) {
-		v.add(at+".jwks_uri", "%q is plain HTTP to a public host: %s. Use https, or name the upstream through which the keys are fetched", f.JWKSURI, onTheWay)
+		v.add(at+".jwks_uri", "%q is plain HTTP to a public host: %s. Use https, "+
+			"or name the upstream through which the keys are fetched", f.JWKSURI, onTheWay)
 	}
 }
 
-// isPublicHost reports whether a host is reached through networks of others: it is not an address of a private network, and
-// not a name that only one has (RFC 6761, RFC 6762, RFC 9476).
+// isPublicHost reports whether a host is reached through networks of others: it is not an address of a private network,
+// and not a name that only one has (RFC 6761, RFC 6762, RFC 9476).
 func isPublicHost(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return !addr.IsLoopback() && !addr.IsPrivate() && !addr.IsLinkLocalUnicast()
@@ -208,7 +209,9 @@ func (p *TokenSource) check(v *validator, at string) {
 }
 
 func isPlainWord(s string) bool {
-	return len(s) <= maxWord && !strings.ContainsFunc(s, func(r rune) bool { return !isAlphanumeric(r) && r != '_' && r != '-' })
+	return len(s) <= maxWord && !strings.ContainsFunc(s, func(r rune) bool {
+		return !isAlphanumeric(r) && r != '_' && r != '-'
+	})
 }
 
 // requiredClaims accepts conditions on claims.
@@ -288,7 +291,8 @@ func (f *JWTFilter) Advice() []string {
 		}
 	}
 	if f.From != nil && f.From.Query != "" {
-		list = append(list, "accepts tokens in the query: whoever sees a URL has its token, and URLs appear in logs and browser histories")
+		list = append(list, "accepts tokens in the query: whoever sees a URL has its token, "+
+			"and URLs appear in logs and browser histories")
 	}
 	return list
 }

@@ -2,8 +2,8 @@ package model
 
 import "slices"
 
-// MaintenanceFilter closes a service: its answer replaces the answers of all routes, and comes before logins. Paths below
-// /.well-known/ stay open, so that certificates can be renewed.
+// MaintenanceFilter closes a service: its answer replaces the answers of all routes, and comes before logins. Paths
+// below /.well-known/ stay open, so that certificates can be renewed.
 // +page=maintenance.md
 // +example={status: 503, body: "<h1>Back at ten</h1>", content_type: text/html, retry_after: 3600, except: [192.0.2.0/24]}
 type MaintenanceFilter struct {
@@ -48,14 +48,16 @@ func readMaintenance(v *validator, at, _ string, config JSON) Spec {
 		v.add(at+".status", "%d is not one of 200, 404, 410, 503", f.Status)
 	}
 	if len(f.Body) > MaxDirectResponse {
-		v.add(at+".body", "has %d bytes; at most %d are allowed, because every Envoy holds it", len(f.Body), MaxDirectResponse)
+		v.add(at+".body", "has %d bytes; at most %d are allowed, because every Envoy holds it", len(f.Body),
+			MaxDirectResponse)
 	}
 	v.mediaType(at+".content_type", f.ContentType)
 	if f.RetryAfter != 0 {
 		v.checkRange(at+".retry_after", f.RetryAfter, 1, maxRetryAfter)
 	}
 	if len(f.Except) > maxExcept {
-		v.add(at+".except", "has %d entries; at most %d are allowed, because each request is compared with all", len(f.Except), maxExcept)
+		v.add(at+".except", "has %d entries; at most %d are allowed, because each request is compared with all",
+			len(f.Except), maxExcept)
 	} else {
 		v.ranges(at+".except", f.Except)
 	}

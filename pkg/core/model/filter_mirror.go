@@ -43,7 +43,8 @@ func (f *MirrorFilter) Advice() []string {
 	if f.Strips() {
 		return nil
 	}
-	return []string{"sends the passwords, tokens and cookies of clients to upstream " + f.Upstream + " too (strip_credentials is false)"}
+	return []string{"sends the passwords, tokens and cookies of clients to upstream " + f.Upstream +
+		" too (strip_credentials is false)"}
 }
 
 // mirrorNames are the paths of what uses lists.

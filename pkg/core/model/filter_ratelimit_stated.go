@@ -24,8 +24,9 @@ const (
 // +example={per: client, limit: 5/minute}
 type StatedLimit struct { // rest-api.md, "Filters and global configs"
 	// What the limit counts by: client counts by client address; header:NAME by the value of a header, or by client
-	// address if a request does not have the header. claim:NAME counts by a claim of the verified token, or of the id_token of a login, and
-	// api_client by the client of the API key; both count only requests that have one. all counts all requests together.
+	// address if a request does not have the header. claim:NAME counts by a claim of the verified token, or of the
+	// id_token of a login, and api_client by the client of the API key; both count only requests that have one. all counts
+	// all requests together.
 	// +required
 	// +pattern="^(client|api_client|all|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+|claim:[!-~]+)$"
 	Per string `json:"per"`
@@ -95,7 +96,8 @@ func readRate(v *validator, at, text string) *RateLimit {
 	number, unit, _ := strings.Cut(text, "/")
 	n, err := strconv.ParseUint(number, 10, 32)
 	if err != nil || !slices.Contains(RateLimitUnits(), unit) {
-		v.add(at, "%q must be a number, a slash and a unit, such as 5/minute; units are %s", text, strings.Join(RateLimitUnits(), ", "))
+		v.add(at, "%q must be a number, a slash and a unit, such as 5/minute; units are %s", text,
+			strings.Join(RateLimitUnits(), ", "))
 		return nil
 	}
 	return &RateLimit{Unit: unit, RequestsPerUnit: int64(n)}
@@ -121,7 +123,8 @@ func isShort(names []string) (short bool, err error) {
 		}
 	}
 	if short && full != "" {
-		return true, fmt.Errorf("has %s together with per and limit; use either the short form or domain and descriptors", full)
+		return true, fmt.Errorf("has %s together with per and limit; use either the short form or domain and descriptors",
+			full)
 	}
 	return short, nil
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// RBACFilter decides which requests are allowed: those that match a rule of allow, and no rule of deny. The filters of a
-// service and a route both apply: a request must be allowed by each.
+// RBACFilter decides which requests are allowed: those that match a rule of allow, and no rule of deny. The filters of
+// a service and a route both apply: a request must be allowed by each.
 // +page=rbac.md
 // +example={allow: [{methods: [GET, HEAD]}, {paths: [{segment: /admin}], claims: [{claim: groups, values: [staff]}]}],
 // deny: [{paths: [{prefix: /internal}]}]}
@@ -48,7 +48,8 @@ type AccessRule struct {
 	Addresses []string `json:"addresses"`
 }
 
-// AccessHeader is a header of a request. Clients choose their headers: it protects only what a client cannot want to reach.
+// AccessHeader is a header of a request. Clients choose their headers: it protects only what a client cannot want to
+// reach.
 // +example={name: x-region, values: [eu, us]}
 type AccessHeader struct {
 	// +required
@@ -84,13 +85,15 @@ func readRBAC(v *validator, at, _ string, config JSON) Spec {
 		return &f
 	}
 	if len(f.Allow) == 0 {
-		v.add(at+".allow", `has no rule, so nothing would be allowed; list what is allowed, or write {"allow":[{}]} and list in deny what is not`)
+		v.add(at+".allow", `has no rule, so nothing would be allowed; list what is allowed, `+
+			`or write {"allow":[{}]} and list in deny what is not`)
 	}
 	v.rules(at+".allow", f.Allow)
 	v.rules(at+".deny", f.Deny)
 	for i, r := range f.Deny {
 		if r.isForAll() {
-			v.add(fmt.Sprintf("%s.deny[%d]", at, i), "has no condition, so nothing would be allowed; set methods, paths or claims")
+			v.add(fmt.Sprintf("%s.deny[%d]", at, i), "has no condition, so nothing would be allowed; set methods, "+
+				"paths or claims")
 		}
 	}
 	return &f
@@ -169,10 +172,13 @@ func (v *validator) accessHeader(at string, h AccessHeader) {
 func (v *validator) accessPath(at string, p AccessPath) {
 	path := p.Exact + p.Prefix + p.Segment
 	switch {
-	case (AccessPath{Exact: path}) != p && (AccessPath{Prefix: path}) != p && (AccessPath{Segment: path}) != p || path == "":
+	case (AccessPath{Exact: path}) != p && (AccessPath{Prefix: path}) != p && (AccessPath{Segment: path}) != p ||
+		path == "":
 		v.add(at, `takes exactly one of exact, prefix and segment, such as {"segment":"/admin"}`)
-	case strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../") || strings.ContainsAny(path, `\%`):
-		v.add(at, "%q matches no request: paths are normalized first, and have no //, dot segment, backslash or percent sign", path)
+	case strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../") ||
+		strings.ContainsAny(path, `\%`):
+		v.add(at, "%q matches no request: paths are normalized first, and have no //, dot segment, backslash or percent sign",
+			path)
 	default:
 		v.urlPath(at, path)
 	}

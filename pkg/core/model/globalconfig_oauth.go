@@ -12,7 +12,8 @@ import (
 // token_endpoint: "https://login.example.com/token"}, client_id: shop, client_secret: shop-client,
 // hmac_secret: cookie, client_secret_namespace: gateway, hmac_secret_namespace: gateway, scopes: [email],
 // redirect_url: "%REQ(x-forwarded-proto)%://%REQ(:authority)%/callback", redirect_path_matcher: /callback,
-// default_signout_path: /signout}, external_oauth_service: {name: login.example.com, namespace: gateway, port: 443, protocol: tls}}
+// default_signout_path: /signout}, external_oauth_service: {name: login.example.com, namespace: gateway, port: 443,
+// protocol: tls}}
 type OAuthConfig struct { // specification, "Global config of type globalconfig_oauth"
 	// +required
 	OpenIDConnect struct {
@@ -116,8 +117,10 @@ func (c *OAuthConfig) checkService(v *validator, at string) {
 	if s.Protocol != "" {
 		v.oneOf(at+".protocol", s.Protocol, []string{"tls", "tcp"})
 	}
-	if scheme, _, found := strings.Cut(c.OpenIDConnect.Provider.TokenEndpoint, "://"); found && (scheme == "https") == (s.Protocol == "tcp") {
-		v.add(at+".protocol", "%q does not fit openid_connect.provider.token_endpoint, which is %s", cmp.Or(s.Protocol, "tls"), scheme)
+	if scheme, _, found := strings.Cut(c.OpenIDConnect.Provider.TokenEndpoint, "://"); found &&
+		(scheme == "https") == (s.Protocol == "tcp") {
+		v.add(at+".protocol", "%q does not fit openid_connect.provider.token_endpoint, which is %s",
+			cmp.Or(s.Protocol, "tls"), scheme)
 	}
 	if c.OpenIDConnect.Upstream != "" {
 		v.add(at, "cannot be combined with openid_connect.upstream: both specify the address of the identity provider")
@@ -133,7 +136,10 @@ func (v *validator) namespace(field, s string) {
 
 // oauthNames are the paths of what uses lists.
 func oauthNames() map[string]Kind {
-	return map[string]Kind{"openid_connect.client_secret": KindSecret, "openid_connect.hmac_secret": KindSecret, "openid_connect.upstream": KindUpstream}
+	return map[string]Kind{
+		"openid_connect.client_secret": KindSecret, "openid_connect.hmac_secret": KindSecret,
+		"openid_connect.upstream": KindUpstream,
+	}
 }
 
 func (c *OAuthConfig) uses() []Key { return c.Login().uses() }
@@ -150,7 +156,8 @@ func (c *OAuthConfig) Login() *Login {
 	redirect, _ := ParseRedirect(o.RedirectURL) // which check has seen
 	l := &Login{
 		ClientID: o.ClientID, ClientSecret: ClientSecret{Secret: o.ClientSecret}, CookieSecret: o.HMACSecret,
-		AuthorizationEndpoint: o.Provider.AuthorizationEndpoint, TokenEndpoint: o.Provider.TokenEndpoint, Issuer: o.Provider.Issuer,
+		AuthorizationEndpoint: o.Provider.AuthorizationEndpoint, TokenEndpoint: o.Provider.TokenEndpoint,
+		Issuer:   o.Provider.Issuer,
 		Redirect: redirect, SignOutPath: o.DefaultSignoutPath, Scopes: o.Scopes, Upstream: o.Upstream,
 		LoginOptions: o.LoginOptions, Provider: c.provider,
 	}

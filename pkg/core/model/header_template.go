@@ -19,12 +19,12 @@ const (
 // the length at which its value is cut.
 var headerCommand = regexp.MustCompile(`%(?:%|([A-Z][A-Z0-9_]*)(?:\(([^()]*)\))?(?::([0-9]+))?%)?`)
 
-// requestCommands and responseCommands are the commands without a header that templates may use: those that tell nothing
-// of other requests, of the gateway's network or of tokens.
+// requestCommands and responseCommands are the commands without a header that templates may use: those that tell
+// nothing of other requests, of the gateway's network or of tokens.
 func requestCommands() []string {
 	return []string{
-		"DOWNSTREAM_PEER_FINGERPRINT_256", "DOWNSTREAM_PEER_SUBJECT", "DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", "DOWNSTREAM_TLS_VERSION", "PROTOCOL",
-		"REQUESTED_SERVER_NAME", "START_TIME",
+		"DOWNSTREAM_PEER_FINGERPRINT_256", "DOWNSTREAM_PEER_SUBJECT", "DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT",
+		"DOWNSTREAM_TLS_VERSION", "PROTOCOL", "REQUESTED_SERVER_NAME", "START_TIME",
 	}
 }
 
@@ -64,7 +64,8 @@ func (v *validator) copiedHeader(field, command, argument, length string, respon
 		case command == "REQ" && slices.Contains([]string{":authority", ":method", ":path", ":scheme"}, lower):
 		case strings.Contains(name, "%"):
 			v.add(field, "%q is not an HTTP token", name)
-		case command == "REQ" && response && slices.Contains([]string{"authorization", "cookie", "proxy-authorization"}, lower):
+		case command == "REQ" && response &&
+			slices.Contains([]string{"authorization", "cookie", "proxy-authorization"}, lower):
 			v.add(field, "an answer cannot repeat %q of its request, which scripts of a page must not read", name)
 		default:
 			v.token(field, name)
@@ -88,6 +89,8 @@ func BoundedTemplate(s string) string {
 // TemplateCopies reports whether a template that the model accepts has a command, REQ or RESP, for a header.
 func TemplateCopies(s, command, header string) bool {
 	return slices.ContainsFunc(headerCommand.FindAllStringSubmatch(s, -1), func(m []string) bool {
-		return m[1] == command && slices.ContainsFunc(strings.Split(m[2], "?"), func(name string) bool { return strings.EqualFold(name, header) })
+		return m[1] == command && slices.ContainsFunc(strings.Split(m[2], "?"), func(name string) bool {
+			return strings.EqualFold(name, header)
+		})
 	})
 }

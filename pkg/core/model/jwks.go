@@ -64,7 +64,8 @@ func ReadKeys(text []byte) (string, error) {
 			continue // RFC 7517 section 5: what is not understood is ignored
 		}
 		if name := privatePart(fields); name != "" {
-			return "", fmt.Errorf("publishes the private half of key %d (%q): its signatures prove nothing; replace the key at the provider", i+1, name)
+			return "", fmt.Errorf("publishes the private half of key %d (%q): its signatures prove nothing; "+
+				"replace the key at the provider", i+1, name)
 		}
 		if k, ok := readKey(fields); ok {
 			b, err := json.Marshal(k)
@@ -75,7 +76,8 @@ func ReadKeys(text []byte) (string, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return "", fmt.Errorf("has %d keys, none of which can be used: tokens are verified with RSA keys of 2048 bits or more, "+
+		return "", fmt.Errorf("has %d keys, none of which can be used: "+
+			"tokens are verified with RSA keys of 2048 bits or more, "+
 			"elliptic-curve keys (P-256, P-384, P-521) or Ed25519 keys, for signatures", len(list))
 	}
 	slices.SortFunc(keys, bytes.Compare)
@@ -145,7 +147,8 @@ func isRSA(modulus, exponent string) bool {
 		return false
 	}
 	bits, small := new(big.Int).SetBytes(n), new(big.Int).SetBytes(e)
-	return bits.BitLen() >= 2048 && bits.BitLen() <= 8192 && bits.Bit(0) == 1 && small.BitLen() <= 32 && small.Bit(0) == 1 && small.Cmp(big.NewInt(3)) >= 0
+	return bits.BitLen() >= 2048 && bits.BitLen() <= 8192 && bits.Bit(0) == 1 && small.BitLen() <= 32 &&
+		small.Bit(0) == 1 && small.Cmp(big.NewInt(3)) >= 0
 }
 
 // curveOf returns a curve, how many bytes a coordinate has, and the algorithm that is for

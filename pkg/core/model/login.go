@@ -76,7 +76,8 @@ type LoginOptions struct {
 	// URL of the provider's keys, if issuer is not set or its discovery document does not have it.
 	// +maxLength=maxURL
 	JWKSURI string `json:"jwks_uri,omitempty"`
-	// URL that also signs the user out at the provider. Default: the end_session_endpoint of the discovery document, if it has one.
+	// URL that also signs the user out at the provider. Default: the end_session_endpoint of the discovery document, if it
+	// has one.
 	// +maxLength=maxURL
 	EndSessionEndpoint string `json:"end_session_endpoint,omitempty"`
 	// Audiences (aud) that an id_token may have, in addition to client_id.
@@ -93,7 +94,8 @@ type LoginOptions struct {
 	// +additionalProperties={type: array, minItems: 1, maxItems: maxRequiredValues, items: {type: string, minLength: 1, maxLength: maxWord}}
 	// +example={groups: [staff, admins]}
 	Require map[string][]string `json:"require,omitempty"`
-	// Whether the upstream receives the tokens: in the Cookie header, and the access token in Authorization. Default: false.
+	// Whether the upstream receives the tokens: in the Cookie header, and the access token in Authorization. Default:
+	// false.
 	ForwardTokens bool `json:"forward_tokens,omitempty"`
 	// Keep the access token in a cookie. Default: true.
 	AccessTokenCookie *bool `json:"access_token_cookie,omitempty"` // without it cookies are smaller, and no backend can have the token
@@ -208,7 +210,10 @@ func (l *Login) Source() ProviderSource {
 	if l.JWKSURI == "" && l.Issuer == "" {
 		return ProviderSource{}
 	}
-	s := ProviderSource{Issuer: l.Issuer, JWKSURI: l.JWKSURI, Upstream: l.Upstream, Discover: l.Issuer != "" && (l.JWKSURI == "" || l.TokenEndpoint == "" || l.AuthorizationEndpoint == "")}
+	s := ProviderSource{
+		Issuer: l.Issuer, JWKSURI: l.JWKSURI, Upstream: l.Upstream,
+		Discover: l.Issuer != "" && (l.JWKSURI == "" || l.TokenEndpoint == "" || l.AuthorizationEndpoint == ""),
+	}
 	if l.Upstream != "" {
 		// Envoy asks the upstream for tokens.
 		s.UpstreamFor = cmp.Or(l.TokenEndpoint, l.Issuer)

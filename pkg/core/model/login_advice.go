@@ -16,7 +16,8 @@ func (l *Login) Advice() []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if l.Issuer == "" && l.JWKSURI == "" {
-		add("has neither issuer nor jwks_uri: the id_token is not verified, so that whoever has the cookie secret, or is between here and the provider, can act as any user")
+		add("has neither issuer nor jwks_uri: the id_token is not verified, so that whoever has the cookie secret, " +
+			"or is between here and the provider, can act as any user")
 	}
 	if l.Redirect.Scheme == "http" && !isLoopback(l.Redirect.Host) {
 		add("sends users back over plain HTTP: browsers keep the cookies of a login only over HTTPS, so no login completes")
@@ -34,11 +35,13 @@ func (l *Login) Advice() []string {
 	}
 	if l.Address != nil && !strings.Contains(strings.TrimSuffix(l.Address.Host, "."), ".") && !isLoopback(l.Address.Host) {
 		if _, err := netip.ParseAddr(l.Address.Host); err != nil {
-			add("looks for the provider at the host %s (external_oauth_service.name), which is a name within one network: outside a cluster, set the provider's host name", l.Address.Host)
+			add("looks for the provider at the host %s (external_oauth_service.name), which is a name within one network: "+
+				"outside a cluster, set the provider's host name", l.Address.Host)
 		}
 	}
 	if l.TokenEndpointAuthMethod == ClientSecretBasic && needsEncoding(l.ClientID) {
-		add(`has a client_id that client_secret_basic needs percent-encoded (RFC 6749 section 2.3.1), and Envoy sends it as it is: use client_secret_post`)
+		add(`has a client_id that client_secret_basic needs percent-encoded (RFC 6749 section 2.3.1), ` +
+			`and Envoy sends it as it is: use client_secret_post`)
 	}
 	return list
 }
@@ -50,7 +53,8 @@ func (l *Login) ClientSecretAdvice(text string) string {
 	case text != strings.TrimSpace(text):
 		return "begins or ends with a space or a line end, which the provider takes as part of the secret"
 	case l.TokenEndpointAuthMethod == ClientSecretBasic && needsEncoding(text):
-		return "has a character that client_secret_basic needs percent-encoded (RFC 6749 section 2.3.1), and Envoy sends it as it is: use client_secret_post"
+		return "has a character that client_secret_basic needs percent-encoded (RFC 6749 section 2.3.1), " +
+			"and Envoy sends it as it is: use client_secret_post"
 	}
 	return ""
 }
@@ -62,7 +66,8 @@ func CookieSecretAdvice(text string) string {
 	if len(text) >= least {
 		return ""
 	}
-	return fmt.Sprintf("has %d bytes, and whoever guesses it can forge a session of any user: use 32 random bytes (openssl rand -hex 32)", len(text))
+	return fmt.Sprintf("has %d bytes, and whoever guesses it can forge a session of any user: "+
+		"use 32 random bytes (openssl rand -hex 32)", len(text))
 }
 
 // needsEncoding reports whether a text changes when it is encoded as in a form.
@@ -83,21 +88,27 @@ func (l *Login) AdviceFor(s *Service, hasCertificate, direct bool) []string {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	switch host := l.Redirect.Host; {
 	case host == "" && s.FQDN == "*":
-		add(`sends users back to the host that they requested, and service %q is for every host ("*"): it answers 503, because anybody could send users elsewhere after a login; set a host in the redirect`, s.Name)
+		add(`sends users back to the host that they requested, and service %q is for every host ("*"): it answers 503, `+
+			`because anybody could send users elsewhere after a login; set a host in the redirect`, s.Name)
 	case host != "" && !covers(s.FQDN, host):
-		add("sends users back to %s, and service %q is for %s: a login that begins there does not complete there", host, s.Name, s.FQDN)
+		add("sends users back to %s, and service %q is for %s: a login that begins there does not complete there", host,
+			s.Name, s.FQDN)
 	}
 	if strings.Contains(s.FQDN, "_") && l.Redirect.Host == "" {
-		add("cannot log anybody in on service %q: its host %s has an underscore, which Envoy does not accept in a URL", s.Name, s.FQDN)
+		add("cannot log anybody in on service %q: its host %s has an underscore, which Envoy does not accept in a URL",
+			s.Name, s.FQDN)
 	}
 	local := isLoopback(s.FQDN) || isLoopback(l.Redirect.Host)
 	switch {
 	case local || !direct:
 	case !hasCertificate:
-		add("cannot complete a login on service %q, which has no certificate, unless a proxy in front has one: browsers keep the cookies of a login only over HTTPS; attach a certificate, or set Trusted_hops of the proxy to the number of proxies in front",
+		add("cannot complete a login on service %q, which has no certificate, unless a proxy in front has one: "+
+			"browsers keep the cookies of a login only over HTTPS; attach a certificate, "+
+			"or set Trusted_hops of the proxy to the number of proxies in front",
 			s.Name)
 	case s.HTTPS == HTTPSBoth:
-		add("cannot complete a login on service %q over plain HTTP, where browsers do not keep its cookies: set Https=redirect", s.Name)
+		add("cannot complete a login on service %q over plain HTTP, where browsers do not keep its cookies: "+
+			"set Https=redirect", s.Name)
 	}
 	return list
 }

@@ -40,7 +40,8 @@ func (v *validator) provider(at, issuer, authorization, token string) {
 	if issuer != "" {
 		v.loginURL(at+".issuer", issuer)
 		if strings.Contains(issuer, "?") {
-			v.add(at+".issuer", "%q must have no query: it is the provider's own name, and the address of its discovery document", issuer)
+			v.add(at+".issuer", "%q must have no query: it is the provider's own name, "+
+				"and the address of its discovery document", issuer)
 		}
 	}
 	for _, f := range []struct{ name, value string }{{"authorization_endpoint", authorization}, {"token_endpoint", token}} {
@@ -82,7 +83,8 @@ func (v *validator) secretName(field, name string) {
 	case name == "":
 		v.add(field, "is required")
 	case len(check.errs) > 0:
-		v.add(field, "must be the name of a secret, of A-Z a-z 0-9 . _ -; create a secret with the text as its Secret_value, and give its name")
+		v.add(field, "must be the name of a secret, of A-Z a-z 0-9 . _ -; "+
+			"create a secret with the text as its Secret_value, and give its name")
 	}
 }
 
@@ -198,8 +200,10 @@ func (v *validator) claim(field, s string) {
 	case len(s) > maxWord:
 		v.add(field, "has a claim of %d bytes; at most %d are allowed", len(s), maxWord)
 	case strings.Contains(s, "://"):
-		v.add(field, "%q cannot be used: dots separate the steps to a claim, so a name cannot contain one; have the provider issue the claim under a plain name too", s)
-	case slices.Contains(strings.Split(s, "."), "") || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		v.add(field, "%q cannot be used: dots separate the steps to a claim, so a name cannot contain one; "+
+			"have the provider issue the claim under a plain name too", s)
+	case slices.Contains(strings.Split(s, "."), "") ||
+		strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
 		v.add(field, "%q is not the name of a claim, such as email or realm_access.roles", s)
 	}
 }
@@ -241,7 +245,8 @@ func CheckLoginURL(s string) error {
 	if strings.Contains(rest, "#") {
 		return errors.New("must not have a fragment (#)")
 	}
-	if strings.ContainsFunc(rest[end:], func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("/?-._~!$&'()*+,;=:@%", r) }) {
+	if strings.ContainsFunc(rest[end:],
+		func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("/?-._~!$&'()*+,;=:@%", r) }) {
 		return errors.New("has a character that must be percent-encoded in a URL")
 	}
 	if _, err := url.PathUnescape(rest[end:]); err != nil {

@@ -19,7 +19,8 @@ func (v *validator) origin(field, s string) {
 	case s == "null":
 		v.add(field, `browsers send "null" for pages without an origin, which anybody can make; remove it`)
 	case strings.Contains(s, "*"):
-		v.add(field, `%q has a "*", which is allowed only alone, for all origins; use an expression, such as {"regex":"https://[a-z0-9-]+\\.example\\.com"}`, s)
+		v.add(field, `%q has a "*", which is allowed only alone, for all origins; use an expression, `+
+			`such as {"regex":"https://[a-z0-9-]+\\.example\\.com"}`, s)
 	case !found || scheme == "" || host == "" || strings.Contains(host, "@"):
 		v.add(field, "%q is not an origin such as https://app.example.com", s)
 	case end >= 0:
@@ -93,7 +94,10 @@ func originHoles(expr string) []string {
 	}{
 		{h.dot, `in which a dot stands for any character: write \. for a dot`},
 		{h.before, `in which any text comes right before a name: those of others can end as it does; write \. before it`},
-		{isAny(lastPart(parsed), "."), "which ends in any text: names of others can begin as yours do; end it with the whole name"},
+		{
+			isAny(lastPart(parsed), "."),
+			"which ends in any text: names of others can begin as yours do; end it with the whole name",
+		},
 	} {
 		if hole.there {
 			list = append(list, hole.what)

@@ -65,7 +65,8 @@ func ParsePathTemplate(s string) (*PathTemplate, error) {
 		expr.WriteString(part)
 	}
 	if len(t.names) > maxTemplateNames {
-		return nil, fmt.Errorf("has %d variables; Envoy takes at most %d (* is a segment without a name)", len(t.names), maxTemplateNames)
+		return nil, fmt.Errorf("has %d variables; Envoy takes at most %d (* is a segment without a name)", len(t.names),
+			maxTemplateNames)
 	}
 	t.re = regexp.MustCompile("^" + expr.String() + "$")
 	return t, nil
@@ -85,7 +86,8 @@ func (t *PathTemplate) readSegment(segment string) (expr string, varies bool, er
 		return t.readVariable(strings.TrimSuffix(inner, "}"))
 	}
 	if !fixedText.MatchString(segment) {
-		return "", false, fmt.Errorf("has the segment %q: a segment is percent-encoded fixed text, *, ** or a variable such as {id} or {rest=**}", segment)
+		return "", false, fmt.Errorf("has the segment %q: a segment is percent-encoded fixed text, *, "+
+			"** or a variable such as {id} or {rest=**}", segment)
 	}
 	return regexp.QuoteMeta(segment), false, nil
 }
@@ -94,7 +96,8 @@ func (t *PathTemplate) readVariable(inner string) (expr string, varies bool, err
 	name, pattern, given := strings.Cut(inner, "=")
 	switch {
 	case !templateName.MatchString(name):
-		return "", false, fmt.Errorf("has a variable %q: a name has letters, digits and underscores, and begins with a letter", name)
+		return "", false, fmt.Errorf("has a variable %q: a name has letters, digits and underscores, "+
+			"and begins with a letter", name)
 	case len(name) > maxTemplateName:
 		return "", false, fmt.Errorf("has the variable %s; Envoy takes names of at most %d characters", name, maxTemplateName)
 	case slices.Contains(t.names, name):
@@ -107,7 +110,8 @@ func (t *PathTemplate) readVariable(inner string) (expr string, varies bool, err
 	case pattern == "**":
 		return "(" + manySegments + ")", true, nil
 	}
-	return "", false, fmt.Errorf("has the variable {%s}: only * (one segment) or ** (the rest of the path) can follow =", inner)
+	return "", false, fmt.Errorf("has the variable {%s}: only * (one segment) or ** (the rest of the path) can follow =",
+		inner)
 }
 
 // String is the template as it was read.
@@ -145,7 +149,8 @@ func (t *PathTemplate) checkRewrite(to string) error {
 	for to != "" {
 		text, variable, found := strings.Cut(to, "{")
 		if text := strings.ReplaceAll(text, "/", ""); text != "" && !fixedText.MatchString(text) {
-			return fmt.Errorf("has the text %q; percent-encode characters that a path cannot have, and write {NAME} for a variable of Route_prefix", text)
+			return fmt.Errorf("has the text %q; percent-encode characters that a path cannot have, "+
+				"and write {NAME} for a variable of Route_prefix", text)
 		}
 		if !found {
 			return nil

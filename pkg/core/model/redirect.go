@@ -64,7 +64,8 @@ func parseOrigin(s string) (r Redirect, path string, err error) {
 	lower := strings.ToLower(scheme)
 	switch {
 	case !found:
-		return r, "", fmt.Errorf("is not a URL such as https://shop.example.com/callback, a path such as /callback, or %s/callback", fromRequest)
+		return r, "", fmt.Errorf("is not a URL such as https://shop.example.com/callback, a path such as /callback, "+
+			"or %s/callback", fromRequest)
 	case strings.EqualFold(scheme, requestScheme):
 		r.URI = requestScheme + "://"
 	case lower == "https" || lower == "http":
@@ -134,8 +135,10 @@ func checkLoginPath(path string) error {
 		return errors.New("must have neither a query (?) nor a fragment (#)")
 	case strings.Contains(path, "%"):
 		return errors.New(`must not have "%" in its path; choose one of letters and digits, such as /callback`)
-	case strings.ContainsFunc(path, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("/-._~!$&'()*+=:@", r) }):
-		return errors.New("has a character in its path that browsers or gateways change; choose one of letters and digits, such as /callback")
+	case strings.ContainsFunc(path,
+		func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("/-._~!$&'()*+=:@", r) }):
+		return errors.New("has a character in its path that browsers or gateways change; choose one of letters and digits, " +
+			"such as /callback")
 	case strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../"):
 		return errors.New("must not have //, /./ or /../ in its path, which gateways change")
 	}

@@ -226,7 +226,8 @@ func (c RouteConfig) validate(v *validator, prefix string) {
 	if c.Match != "" {
 		v.oneOf(field+"match", c.Match, []string{"prefix", "segment", "exact", MatchTemplate, "regex"})
 	}
-	if !v.mostConditions(field+"methods", len(c.Methods)) || !v.mostConditions(field+"headers", len(c.Headers)) || !v.mostConditions(field+"query", len(c.Query)) {
+	if !v.mostConditions(field+"methods", len(c.Methods)) || !v.mostConditions(field+"headers", len(c.Headers)) ||
+		!v.mostConditions(field+"query", len(c.Query)) {
 		return
 	}
 	for i, m := range c.Methods {
@@ -272,7 +273,8 @@ func (r Retries) validate(v *validator, at string, methods []string) {
 	case r.PerTry == 0 || r.Attempts == 0:
 		v.add(at+"hedge", "requires per_try and attempts: the next attempt begins when per_try is over")
 	case !Idempotent(methods):
-		v.add(at+"hedge", "sends a request to two upstreams at the same time, whatever retries.methods has: set methods of the route, and only methods that can be repeated (GET, HEAD, OPTIONS, TRACE, PUT, DELETE)")
+		v.add(at+"hedge", "sends a request to two upstreams at the same time, whatever retries.methods has: "+
+			"set methods of the route, and only methods that can be repeated (GET, HEAD, OPTIONS, TRACE, PUT, DELETE)")
 	}
 }
 

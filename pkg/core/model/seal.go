@@ -52,7 +52,8 @@ func sealText(s Sealer, text, stored, place string) (sealed, message string, err
 	case text == "":
 		return "", "", nil
 	case text == Redacted && stored == "":
-		return "", "is " + Redacted + ", but no value is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed returns", nil
+		return "", "is " + Redacted + ", but no value is stored that it could stand for; write the secret itself, " +
+			"or apply what GET /config?secrets=sealed returns", nil
 	case text == Redacted || text == stored:
 		return stored, "", nil
 	case IsSealed(text):
@@ -110,7 +111,9 @@ func decoderOf(text []byte) *json.Decoder {
 	return dec
 }
 
-func mapValue(dec *json.Decoder, out *bytes.Buffer, at textField, change func(at textField, s string) (string, error)) error {
+func mapValue(
+	dec *json.Decoder, out *bytes.Buffer, at textField, change func(at textField, s string) (string, error),
+) error {
 	token, err := dec.Token()
 	if err != nil {
 		return err
@@ -129,7 +132,10 @@ func mapValue(dec *json.Decoder, out *bytes.Buffer, at textField, change func(at
 	}
 }
 
-func mapNested(dec *json.Decoder, out *bytes.Buffer, at textField, open json.Delim, change func(at textField, s string) (string, error)) error {
+func mapNested(
+	dec *json.Decoder, out *bytes.Buffer, at textField, open json.Delim,
+	change func(at textField, s string) (string, error),
+) error {
 	out.WriteRune(rune(open))
 	for first := true; dec.More(); first = false {
 		if !first {
@@ -145,7 +151,8 @@ func mapNested(dec *json.Decoder, out *bytes.Buffer, at textField, open json.Del
 				return err
 			}
 			out.WriteByte(':')
-			of.path, of.named = strings.TrimPrefix(at.path+"."+key.(string), "."), strings.TrimPrefix(at.named+"."+key.(string), ".")
+			of.path, of.named = strings.TrimPrefix(at.path+"."+key.(string), "."),
+				strings.TrimPrefix(at.named+"."+key.(string), ".")
 		} else { // what tells it apart may be its last key
 			var element json.RawMessage
 			if err := dec.Decode(&element); err != nil {

@@ -110,13 +110,16 @@ func (s *Secret) validateCertificate(v *validator) {
 		v.add("Secret_cert", "%s", err)
 	}
 	if demandsStaple(leaf) {
-		v.add("Secret_cert", "requires a stapled OCSP response (must-staple), and Gatehouse sends none, so Envoy would refuse it; have it issued without must-staple")
+		v.add("Secret_cert", "requires a stapled OCSP response (must-staple), and Gatehouse sends none, "+
+			"so Envoy would refuse it; have it issued without must-staple")
 	}
 	if names := NamesOf(leaf); s.SNI != "" && !namesCover(names, s.SNI) {
 		if len(names) == 0 {
-			v.add("Secret_sni", "the certificate has no host name: its subject alternative name (SAN) is empty; have it issued for %q", s.SNI)
+			v.add("Secret_sni", "the certificate has no host name: its subject alternative name (SAN) is empty; "+
+				"have it issued for %q", s.SNI)
 		} else {
-			v.add("Secret_sni", "%q is not a name of the certificate, which is for %s; leave this empty to serve all of them", s.SNI, strings.Join(names, ", "))
+			v.add("Secret_sni", "%q is not a name of the certificate, which is for %s; leave this empty to serve all of them",
+				s.SNI, strings.Join(names, ", "))
 		}
 	}
 }
@@ -253,7 +256,8 @@ func (s *Secret) NotAuthorities() string {
 	}
 	for i, cert := range certs {
 		if !isAuthority(cert) {
-			return fmt.Sprintf("has no certificates of authorities: number %d (%s) may not sign others (basicConstraints CA:TRUE)", i+1, cert.Subject)
+			return fmt.Sprintf("has no certificates of authorities: "+
+				"number %d (%s) may not sign others (basicConstraints CA:TRUE)", i+1, cert.Subject)
 		}
 	}
 	return ""

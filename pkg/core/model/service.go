@@ -62,13 +62,18 @@ func (s *Service) Names() []Key {
 func (s *Service) NeedsCertificate() string {
 	switch {
 	case s.ClientCACertificate != "":
-		return fmt.Sprintf("service %q requests client certificates and has no certificate for %s itself: it answers 403 over plain HTTP, and no client reaches it over HTTPS; attach a secret with a certificate and its key",
+		return fmt.Sprintf("service %q requests client certificates and has no certificate for %s itself: "+
+			"it answers 403 over plain HTTP, and no client reaches it over HTTPS; "+
+			"attach a secret with a certificate and its key",
 			s.Name, s.FQDN)
 	case s.HTTPS == HTTPSRedirect:
-		return fmt.Sprintf("service %q redirects plain HTTP to HTTPS and has no certificate for %s: unless a proxy in front has one, clients cannot follow the redirect; attach a secret with a certificate and its key",
+		return fmt.Sprintf("service %q redirects plain HTTP to HTTPS and has no certificate for %s: "+
+			"unless a proxy in front has one, clients cannot follow the redirect; "+
+			"attach a secret with a certificate and its key",
 			s.Name, s.FQDN)
 	case s.HTTPS == HTTPSOnly:
-		return fmt.Sprintf("service %q answers 403 over plain HTTP and has no certificate for %s: unless a proxy in front has one, no client reaches it; attach a secret with a certificate and its key",
+		return fmt.Sprintf("service %q answers 403 over plain HTTP and has no certificate for %s: "+
+			"unless a proxy in front has one, no client reaches it; attach a secret with a certificate and its key",
 			s.Name, s.FQDN)
 	}
 	return ""
@@ -86,7 +91,8 @@ func (s *Service) Validate() []FieldError {
 	if s.ClientCACertificate != "" {
 		v.name("Client_validation_cacertificate", s.ClientCACertificate, false)
 		if s.FQDN == "*" {
-			v.add("Client_validation_cacertificate", "requires a host name in fqdn: the gateway requests client certificates by the host name that a client connects to")
+			v.add("Client_validation_cacertificate", "requires a host name in fqdn: "+
+				"the gateway requests client certificates by the host name that a client connects to")
 		}
 	}
 	v.tags(s.Tags)

@@ -43,12 +43,27 @@ func filterTypes() []configType {
 		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, read: readRateLimitFilter},
 		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
 		{name: FilterJWT, on: []Kind{KindRoute, KindService}, names: jwtNames(), read: readJWT},
-		{name: FilterAPIKey, on: []Kind{KindRoute, KindService}, alone: "say which API keys are accepted", names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey},
-		{name: FilterBasicAuth, on: []Kind{KindRoute, KindService}, secrets: []string{passwordKey}, names: map[string]Kind{passwordKey + ".secret": KindSecret}, read: readBasicAuth},
-		{name: FilterAnyOf, on: []Kind{KindRoute, KindService}, secrets: []string{BasicAuthInAnyOf + "." + passwordKey}, names: anyOfNames(), read: readAnyOf},
+		{
+			name: FilterAPIKey, on: []Kind{KindRoute, KindService}, alone: "say which API keys are accepted",
+			names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey,
+		},
+		{
+			name: FilterBasicAuth, on: []Kind{KindRoute, KindService}, secrets: []string{passwordKey},
+			names: map[string]Kind{passwordKey + ".secret": KindSecret}, read: readBasicAuth,
+		},
+		{
+			name: FilterAnyOf, on: []Kind{KindRoute, KindService}, secrets: []string{BasicAuthInAnyOf + "." + passwordKey},
+			names: anyOfNames(), read: readAnyOf,
+		},
 		{name: FilterRBAC, on: []Kind{KindRoute, KindService}, addsUp: true, read: readRBAC},
-		{name: FilterExtAuthz, on: []Kind{KindRoute, KindService}, alone: "name the server that decides", names: serverNames(), read: readExtAuthz},
-		{name: FilterExtProc, on: []Kind{KindRoute, KindService}, alone: "name the server that processes requests", names: serverNames(), read: readExtProc},
+		{
+			name: FilterExtAuthz, on: []Kind{KindRoute, KindService}, alone: "name the server that decides",
+			names: serverNames(), read: readExtAuthz,
+		},
+		{
+			name: FilterExtProc, on: []Kind{KindRoute, KindService}, alone: "name the server that processes requests",
+			names: serverNames(), read: readExtProc,
+		},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, addsUp: true, read: readIPAccess},
 		{name: FilterAffinity, on: []Kind{KindRoute, KindService}, read: readAffinity},
@@ -92,8 +107,10 @@ func laterTypes() []string {
 func fieldTypes() map[string]string {
 	const has = "is not a filter: set the upstream's fields "
 	return map[string]string{
-		"route_filter_circuitbreakers":  has + "Upstream_max_connections, Upstream_max_pending, Upstream_max_requests and Upstream_max_retries",
-		"route_filter_outlierdetection": has + "Upstream_outlier_thresholdcount, Upstream_outlier_ejectionseconds and Upstream_panic_thresholdpercent",
+		"route_filter_circuitbreakers": has + "Upstream_max_connections, Upstream_max_pending, " +
+			"Upstream_max_requests and Upstream_max_retries",
+		"route_filter_outlierdetection": has + "Upstream_outlier_thresholdcount, " +
+			"Upstream_outlier_ejectionseconds and Upstream_panic_thresholdpercent",
 	}
 }
 
@@ -208,7 +225,8 @@ func (v *validator) fault() error {
 func (v *validator) decode(at string, config JSON, into any) bool {
 	err := decodeStrict(config.text(), into)
 	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is && wrong.Field != "" {
-		v.add(at+"."+strings.Replace(wrong.Field, "LoginOptions.", "", 1), "must be %s, not %s", jsonType(wrong.Type), sentType(wrong.Value))
+		v.add(at+"."+strings.Replace(wrong.Field, "LoginOptions.", "", 1), "must be %s, not %s", jsonType(wrong.Type),
+			sentType(wrong.Value))
 		return false
 	}
 	if err != nil {

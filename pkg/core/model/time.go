@@ -64,7 +64,8 @@ func parseStored(text string) (at time.Time, err error) {
 		}
 	}
 	for _, layout := range []string{
-		"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02", "2006-01-02 15:04:05 -0700 MST",
+		"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02",
+		"2006-01-02 15:04:05 -0700 MST",
 	} {
 		if at, err = time.Parse(layout, strings.TrimSuffix(text, "Z")); err == nil {
 			return at, nil

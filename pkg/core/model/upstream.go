@@ -126,7 +126,8 @@ func (u *Upstream) SpeaksTLS() bool { return u.Protocol == "tls" || u.Protocol =
 func (u *Upstream) IsUnverified() bool { return u.SpeaksTLS() && u.TLSInsecure }
 
 // UnverifiedMessage is what is said of such an upstream.
-const UnverifiedMessage = "its certificate is not verified (Upstream_tls_insecure): anyone on the network path can read and change requests and answers"
+const UnverifiedMessage = "its certificate is not verified (Upstream_tls_insecure): " +
+	"anyone on the network path can read and change requests and answers"
 
 // IsDNSName reports whether Envoy has to resolve the address.
 func (u *Upstream) IsDNSName() bool {
@@ -176,6 +177,7 @@ func (u *Upstream) validateTLS(v *validator) {
 	case !u.SpeaksTLS():
 		v.add("Upstream_tls_insecure", needsTLS)
 	case u.ValidationCACertificate != "":
-		v.add("Upstream_tls_insecure", "cannot be combined with Upstream_validation_cacertificate: one of them accepts every certificate")
+		v.add("Upstream_tls_insecure", "cannot be combined with Upstream_validation_cacertificate: "+
+			"one of them accepts every certificate")
 	}
 }

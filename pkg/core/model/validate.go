@@ -176,27 +176,30 @@ func (v *validator) regex(field, s string) {
 		return
 	}
 	if n := costlyClasses(s); n > maxCostlyClasses {
-		v.add(field, `has too many classes of characters, such as \pL, or ranges up to a non-ASCII character: they take time to read, and Envoy matches bytes`)
+		v.add(field, `has too many classes of characters, such as \pL, or ranges up to a non-ASCII character: `+
+			`they take time to read, and Envoy matches bytes`)
 		return
 	}
 	size, err := regexSize(s)
 	wide := wideEscape(s)
 	switch {
 	case err != nil:
-		v.add(field, "%q is not a regular expression in RE2 syntax: %s", s, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		v.add(field, "%q is not a regular expression in RE2 syntax: %s", s,
+			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	case wide != "":
 		// Envoy matches bytes: its RE2 reads Latin-1.
 		v.add(field, "%q contains %s: Envoy matches bytes, so \\xFF is the highest; write the character itself", s, wide)
 	case size > maxRegexSize:
-		v.add(field, "%q is too large for a proxy: its repetitions and character classes expand to %d steps; at most %d are allowed", s, size, maxRegexSize)
+		v.add(field, "%q is too large for a proxy: its repetitions and character classes expand to %d steps; "+
+			"at most %d are allowed", s, size, maxRegexSize)
 	}
 }
 
 // maxCostlyClasses bounds costlyClasses: Go needs up to 0.1 ms for each, where others need a microsecond.
 const maxCostlyClasses = 10
 
-// costlyClasses counts what takes long to parse: classes of Unicode such as \pL, and ranges that contain many characters,
-// which (?i) folds one by one; such a range counts as five.
+// costlyClasses counts what takes long to parse: classes of Unicode such as \pL, and ranges that contain many
+// characters, which (?i) folds one by one; such a range counts as five.
 func costlyClasses(expr string) int {
 	n := strings.Count(expr, `\p`) + strings.Count(expr, `\P`)
 	if !strings.Contains(expr, "[") || !strings.Contains(expr, "(?") {

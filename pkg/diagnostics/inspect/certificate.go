@@ -49,7 +49,9 @@ func (in *Inspector) addCertificates(blocks []*ObjectStatus) error {
 			if name == "" {
 				name = "clients that name no host"
 			}
-			c := ObjectCondition{Code: certificateServed, Status: true, Message: fmt.Sprintf("%s on proxy %s: %s", name, proxy, u.Message)}
+			c := ObjectCondition{
+				Code: certificateServed, Status: true, Message: fmt.Sprintf("%s on proxy %s: %s", name, proxy, u.Message),
+			}
 			if !u.Answers {
 				c.Code = certificateBeaten
 			}

@@ -61,7 +61,8 @@ func (in *Inspector) nameCondition(a *explain.Answer) bool {
 	}
 	service := model.ServiceKey(a.Service)
 	for _, c := range in.Status.Conditions() {
-		closes := c.Key == service || c.Key.Kind == model.KindServiceFilter && c.Key.Owner() == service || c.Key == model.RouteKey(a.Service, a.Route)
+		closes := c.Key == service || c.Key.Kind == model.KindServiceFilter && c.Key.Owner() == service ||
+			c.Key == model.RouteKey(a.Service, a.Route)
 		if closes && (c.Code == model.Quarantined || c.Code == model.NoUpstream) {
 			a.Retell(a.Message, c.Message)
 			a.RefusedBy = []string{c.Key.Path()}
@@ -85,7 +86,8 @@ func refusers(r store.Reader, a *explain.Answer) ([]string, error) {
 		}
 		return err
 	}
-	own, err := store.List[*model.RouteFilter](r, store.Query{Kind: model.KindRouteFilter, To: []model.Key{model.RouteKey(a.Service, a.Route)}, ByName: true})
+	own, err := store.List[*model.RouteFilter](r,
+		store.Query{Kind: model.KindRouteFilter, To: []model.Key{model.RouteKey(a.Service, a.Route)}, ByName: true})
 	for _, l := range own {
 		if err == nil {
 			err = add(l.Filter)
@@ -94,7 +96,8 @@ func refusers(r store.Reader, a *explain.Answer) ([]string, error) {
 	if err != nil || len(names) > 0 && !model.AddsUp(a.FilterType) {
 		return names, err
 	}
-	wide, err := store.List[*model.ServiceFilter](r, store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(a.Service)}, ByName: true})
+	wide, err := store.List[*model.ServiceFilter](r,
+		store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(a.Service)}, ByName: true})
 	for _, l := range wide {
 		if err == nil {
 			err = add(l.Filter)

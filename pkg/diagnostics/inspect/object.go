@@ -118,7 +118,8 @@ func (s liveState) statusOf(k model.Key, in *reach) *ObjectStatus {
 		block.Conditions = append(block.Conditions, v)
 	}
 	if len(in.proxies) == 0 {
-		block.Conditions = append(block.Conditions, ObjectCondition{Code: model.Unattached, Status: true, Message: unattachedMessage(k)})
+		block.Conditions = append(block.Conditions,
+			ObjectCondition{Code: model.Unattached, Status: true, Message: unattachedMessage(k)})
 	}
 	return block
 }
@@ -155,7 +156,9 @@ func unattachedMessage(k model.Key) string {
 // that refused it.
 func (s liveState) lags(k model.Key, in *reach, proxy string) (lags []status.Lag, rejected string) {
 	add := func(e seenEnvoy, reason, format string, args ...any) {
-		lags = append(lags, status.Lag{Proxy: proxy, Envoy: e.Address, Replica: e.replica, Reason: reason, Message: fmt.Sprintf(format, args...)})
+		lags = append(lags, status.Lag{
+			Proxy: proxy, Envoy: e.Address, Replica: e.replica, Reason: reason, Message: fmt.Sprintf(format, args...),
+		})
 	}
 	if s.built < s.stored {
 		add(seenEnvoy{}, status.Slow, "revision %d is stored; Envoys get revision %d so far", s.stored, s.built)

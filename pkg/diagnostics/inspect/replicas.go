@@ -141,7 +141,8 @@ func (s liveState) replicaLags(proxy string) (lags []status.Lag) {
 		case !o.Has(proxy):
 			continue
 		case !s.inspector.isUpToDate(o, s.stored):
-			lag.Message = fmt.Sprintf("replica %s does not give its Envoys what is stored yet: revision %d so far", o.Replica, o.Built)
+			lag.Message = fmt.Sprintf("replica %s does not give its Envoys what is stored yet: revision %d so far", o.Replica,
+				o.Built)
 		case o.MoreLagging[proxy] > 0:
 			lag.Message = fmt.Sprintf("%d more Envoys of replica %s do not have everything yet", o.MoreLagging[proxy], o.Replica)
 		default:
@@ -155,7 +156,9 @@ func (s liveState) replicaLags(proxy string) (lags []status.Lag) {
 // replicaStatuses lists the others.
 func (in *Inspector) replicaStatuses(others []replicas.Other, built int64) (list []replicaStatus) {
 	for _, o := range others {
-		v := replicaStatus{Replica: o.Replica, State: heard, Heard: model.At(o.Heard), Built: o.Built, Held: o.Held, Envoys: len(o.Envoys)}
+		v := replicaStatus{
+			Replica: o.Replica, State: heard, Heard: model.At(o.Heard), Built: o.Built, Held: o.Held, Envoys: len(o.Envoys),
+		}
 		for _, n := range o.More {
 			v.More += n
 		}
@@ -201,7 +204,8 @@ func (in *Inspector) ElsewhereOf(proxy string) (list []Elsewhere) {
 	for _, o := range s.others {
 		v := Elsewhere{Replica: o.Replica, Lagging: []status.Lag{}, Current: max(0, o.More[proxy]-o.MoreLagging[proxy])}
 		add := func(envoy, reason, message string) {
-			v.Lagging = append(v.Lagging, status.Lag{Proxy: proxy, Envoy: envoy, Replica: o.Replica, Reason: reason, Message: message})
+			v.Lagging = append(v.Lagging,
+				status.Lag{Proxy: proxy, Envoy: envoy, Replica: o.Replica, Reason: reason, Message: message})
 		}
 		if o.IsUnknown(proxy) {
 			add("", status.Unheard, o.UnheardMessage())
@@ -216,9 +220,11 @@ func (in *Inspector) ElsewhereOf(proxy string) (list []Elsewhere) {
 			case current:
 				v.Current++
 			case status.Refused:
-				add(e.Address, status.Refused, fmt.Sprintf("%s refused %s: %s", e.label(), e.Refused[0].Resource, e.Refused[0].Text))
+				add(e.Address, status.Refused,
+					fmt.Sprintf("%s refused %s: %s", e.label(), e.Refused[0].Resource, e.Refused[0].Text))
 			case status.Waiting:
-				add(e.Address, status.Waiting, fmt.Sprintf("%s does not have service %q yet: it waits for %s", e.label(), e.Waiting[0].Host, e.Waiting[0].For()))
+				add(e.Address, status.Waiting,
+					fmt.Sprintf("%s does not have service %q yet: it waits for %s", e.label(), e.Waiting[0].Host, e.Waiting[0].For()))
 			default:
 				add(e.Address, status.Slow, e.label()+" does not have everything yet")
 			}

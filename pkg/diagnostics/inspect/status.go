@@ -183,8 +183,12 @@ func (in *Inspector) engines(others []replicas.Other) (list []engineStatus) {
 	return list
 }
 
-func engineView(replica, address string, connected time.Time, identity string, types map[string]status.Answers) engineStatus {
-	v := engineStatus{Replica: replica, Address: address, Connected: model.At(connected), Identity: identity, State: status.Slow}
+func engineView(
+	replica, address string, connected time.Time, identity string, types map[string]status.Answers,
+) engineStatus {
+	v := engineStatus{
+		Replica: replica, Address: address, Connected: model.At(connected), Identity: identity, State: status.Slow,
+	}
 	for _, t := range types { // there is at most one
 		v.Acknowledged, v.Refused = answerOf(t.Acked), answerOf(t.Rejected)
 		switch {
@@ -267,14 +271,17 @@ func envoyView(e seenEnvoy, built int64) envoyStatus {
 		built = e.built
 	}
 	v := envoyStatus{
-		Replica: e.replica, Address: e.Address, Version: e.Version, Connected: model.At(e.Connected), Identity: e.Identity, Instance: e.Instance,
-		Applied: e.Applied, State: e.state(), Waiting: []waitStatus{}, Refused: []refusedStatus{}, Types: []typeStatus{},
+		Replica: e.replica, Address: e.Address, Version: e.Version, Connected: model.At(e.Connected), Identity: e.Identity,
+		Instance: e.Instance,
+		Applied:  e.Applied, State: e.state(), Waiting: []waitStatus{}, Refused: []refusedStatus{}, Types: []typeStatus{},
 	}
 	if e.current && len(e.Refused) == 0 {
 		v.Applied = max(v.Applied, built) // later revisions changed nothing for this proxy
 	}
 	for _, w := range e.Waiting {
-		wait := waitStatus{Object: w.Object.Path(), For: []awaitedStatus{}, Since: model.At(w.Since), Until: model.At(w.Until)}
+		wait := waitStatus{
+			Object: w.Object.Path(), For: []awaitedStatus{}, Since: model.At(w.Since), Until: model.At(w.Until),
+		}
 		for _, c := range w.Clusters {
 			wait.For = append(wait.For, awaitedStatus{Cluster: c.Name, Objects: paths(c.Objects)})
 		}
@@ -293,7 +300,8 @@ func envoyView(e seenEnvoy, built int64) envoyStatus {
 	}
 	for _, typeURL := range slices.Sorted(maps.Keys(e.Types)) {
 		t := e.Types[typeURL]
-		v.Types = append(v.Types, typeStatus{status.TypeName(typeURL), answerOf(t.Sent), answerOf(t.Acked), answerOf(t.Rejected)})
+		v.Types = append(v.Types,
+			typeStatus{status.TypeName(typeURL), answerOf(t.Sent), answerOf(t.Acked), answerOf(t.Rejected)})
 	}
 	return v
 }
@@ -313,10 +321,12 @@ func waitingNodes(proxies []string, envoys []seenEnvoy) []waitingNode {
 			continue
 		}
 		create := "POST /proxy with Name=" + e.Proxy
-		if p := (&model.Proxy{Name: e.Proxy}); slices.ContainsFunc(p.Validate(), func(f model.FieldError) bool { return f.Field == "Name" }) {
+		if p := (&model.Proxy{Name: e.Proxy}); slices.ContainsFunc(p.Validate(),
+			func(f model.FieldError) bool { return f.Field == "Name" }) {
 			create = "none: no proxy can have this name; set node.id in the Envoy's bootstrap to the name of a proxy"
 		}
-		nodes = append(nodes, waitingNode{e.replica, e.Proxy, e.Address, e.Version, model.At(e.Connected), e.Identity, create})
+		nodes = append(nodes,
+			waitingNode{e.replica, e.Proxy, e.Address, e.Version, model.At(e.Connected), e.Identity, create})
 	}
 	return nodes
 }

@@ -70,7 +70,8 @@ func (in *Inspector) failing(ctx context.Context, proxies []proxyStatus) (list [
 			continue
 		}
 		list = append(list, upstreamStatus{
-			Object: model.UpstreamKey(u.Upstream).Path(), Proxy: u.Proxy, Cluster: u.Cluster, Address: u.address(), Health: u.State, Reason: u.Reason, Message: u.Message,
+			Object: model.UpstreamKey(u.Upstream).Path(), Proxy: u.Proxy, Cluster: u.Cluster, Address: u.address(),
+			Health: u.State, Reason: u.Reason, Message: u.Message,
 			Envoys: slices.Clip(append([]string{}, u.Envoys[:min(maxFailingEnvoys, len(u.Envoys))]...)),
 		})
 	}
@@ -143,7 +144,8 @@ func (in *Inspector) WarnFailing(ctx context.Context, names []string) []string {
 	var warnings []string
 	for _, u := range in.Upstreams(ctx, slices.Compact(proxies), names) {
 		if u.State.Bad() {
-			warnings = append(warnings, fmt.Sprintf("upstream %q (%s) is %s in proxy %q: %s", u.Upstream, u.address(), u.State, u.Proxy, u.Message))
+			warnings = append(warnings,
+				fmt.Sprintf("upstream %q (%s) is %s in proxy %q: %s", u.Upstream, u.address(), u.State, u.Proxy, u.Message))
 		}
 	}
 	return warnings

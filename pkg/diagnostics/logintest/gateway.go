@@ -38,17 +38,20 @@ func (r *run) askGateway(ctx context.Context) {
 	to, _ := res.Location()
 	switch {
 	case res.StatusCode == http.StatusServiceUnavailable:
-		r.fail("gateway", "see gatehouse get service "+r.service+"; it may still be on its way", "it answers 503 to a request without a session")
+		r.fail("gateway", "see gatehouse get service "+r.service+"; it may still be on its way",
+			"it answers 503 to a request without a session")
 	case res.StatusCode != http.StatusFound || to == nil:
 		r.fail("gateway", "this is right for a public route; otherwise see gatehouse explain "+r.proxy+" "+r.target.String(),
 			"it answers %d to a request without a session, and should redirect to the identity provider", res.StatusCode)
 	default:
 		if wrong := r.wrongRequest(to, res.Cookies()); wrong != "" {
-			r.fail("gateway", "see gatehouse explain "+r.proxy+" "+r.target.String(), "it redirects a request without a session, but %s", wrong)
+			r.fail("gateway", "see gatehouse explain "+r.proxy+" "+r.target.String(),
+				"it redirects a request without a session, but %s", wrong)
 			break
 		}
 		r.request = to
-		r.ok("gateway", "it sends a request without a session to %s, with PKCE (S256), state and scopes %s", r.compiled.AuthorizationEndpoint, strings.Join(r.compiled.Scopes, " "))
+		r.ok("gateway", "it sends a request without a session to %s, with PKCE (S256), state and scopes %s",
+			r.compiled.AuthorizationEndpoint, strings.Join(r.compiled.Scopes, " "))
 	}
 	if r.request == nil {
 		r.request = r.ownRequest()
@@ -64,7 +67,8 @@ func (r *run) askAsScript(ctx context.Context) {
 	case res.StatusCode == http.StatusUnauthorized:
 		r.ok("scripts", "requests of scripts and API clients without a session get 401")
 	default:
-		r.fail("scripts", "see gatehouse explain "+r.proxy+" "+r.target.String(), "a request of a script without a session gets %d in place of 401", res.StatusCode)
+		r.fail("scripts", "see gatehouse explain "+r.proxy+" "+r.target.String(),
+			"a request of a script without a session gets %d in place of 401", res.StatusCode)
 	}
 }
 
@@ -79,7 +83,8 @@ func (r *run) get(ctx context.Context, header http.Header) (*http.Response, erro
 	if header == nil {
 		header = http.Header{"Accept": {"text/html,*/*"}}
 	}
-	if proxy.TrustedHops > 0 && !slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Name == "certificate" && s.Result == OK }) {
+	if proxy.TrustedHops > 0 && !slices.ContainsFunc(r.Steps,
+		func(s Step) bool { return s.Name == "certificate" && s.Result == OK }) {
 		// As the proxy in front of the gateway does.
 		at, plain.Scheme = net.JoinHostPort(ip, strconv.Itoa(proxy.HTTPPort)), "http"
 		header.Set("X-Forwarded-Proto", "https")
@@ -116,7 +121,8 @@ func (r *run) wrongRequest(to *url.URL, cookies []*http.Cookie) string {
 	}
 	q := to.Query()
 	for _, f := range []struct{ name, want string }{
-		{"client_id", r.compiled.ClientID}, {"response_type", "code"}, {"redirect_uri", r.redirectURI()}, {"code_challenge_method", "S256"},
+		{"client_id", r.compiled.ClientID}, {"response_type", "code"}, {"redirect_uri", r.redirectURI()},
+		{"code_challenge_method", "S256"},
 	} {
 		if q.Get(f.name) != f.want {
 			return "with the " + f.name + " " + strconv.Quote(q.Get(f.name)) + " in place of " + strconv.Quote(f.want)
@@ -148,7 +154,8 @@ func (r *run) ownRequest() *url.URL {
 	sum := sha256.Sum256([]byte(rand.Text()))
 	q := u.Query()
 	for name, value := range map[string]string{
-		"client_id": r.compiled.ClientID, "response_type": "code", "redirect_uri": r.redirectURI(), "scope": strings.Join(r.compiled.Scopes, " "),
+		"client_id": r.compiled.ClientID, "response_type": "code", "redirect_uri": r.redirectURI(),
+		"scope": strings.Join(r.compiled.Scopes, " "),
 		"state": rand.Text(), "code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256",
 	} {
 		q.Set(name, value)

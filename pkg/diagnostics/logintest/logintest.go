@@ -148,7 +148,8 @@ func (s *Subject) way() *oidc.Via {
 func (r *run) askProvider(ctx context.Context) {
 	source := r.login.Source()
 	if source == (model.ProviderSource{}) {
-		r.unclear("keys", "give issuer, or jwks_uri", "the id_token is not verified: the keys of the identity provider are not known")
+		r.unclear("keys", "give issuer, or jwks_uri",
+			"the id_token is not verified: the keys of the identity provider are not known")
 		return
 	}
 	answer, err := r.Client.Ask(ctx, source, r.via)
@@ -185,7 +186,8 @@ func (r *run) checkConfiguration() {
 
 // redirectURI returns the URL to which the provider redirects users.
 func (r *run) redirectURI() string {
-	return strings.NewReplacer("%REQ(x-forwarded-proto)%", r.target.Scheme, "%REQ(:authority)%", r.target.Host).Replace(r.compiled.RedirectURI)
+	return strings.NewReplacer("%REQ(x-forwarded-proto)%", r.target.Scheme, "%REQ(:authority)%",
+		r.target.Host).Replace(r.compiled.RedirectURI)
 }
 
 // checkCertificate checks for HTTPS, which cookies need: they are Secure.
@@ -200,20 +202,24 @@ func (r *run) checkCertificate() {
 		case leaf.VerifyHostname(host) != nil:
 			others = append(others, secret.Name)
 		case r.Now().After(leaf.NotAfter):
-			r.fail("certificate", "store a new pair, with gatehouse secret set "+secret.Name, "that of secret %q expired on %s", secret.Name, leaf.NotAfter.UTC().Format(time.DateOnly))
+			r.fail("certificate", "store a new pair, with gatehouse secret set "+secret.Name, "that of secret %q expired on %s",
+				secret.Name, leaf.NotAfter.UTC().Format(time.DateOnly))
 			return
 		default:
 			r.ok("certificate", "secret %q has one for %s", secret.Name, host)
 			return
 		}
 	}
-	advice := "store a pair, with gatehouse secret set NAME --cert FILE --key FILE, and attach it, with gatehouse attach secret/NAME service/" + r.service
+	advice := "store a pair, with gatehouse secret set NAME --cert FILE --key FILE, and attach it, " +
+		"with gatehouse attach secret/NAME service/" + r.service
 	switch {
 	case proxy.TrustedHops > 0:
-		r.unclear("certificate", "the proxy in front of the gateway needs one", "the service has none for %s; the proxy has trusted hops, so that one in front may end TLS", host)
+		r.unclear("certificate", "the proxy in front of the gateway needs one",
+			"the service has none for %s; the proxy has trusted hops, so that one in front may end TLS", host)
 	case len(others) > 0:
 		r.fail("certificate", advice, "those of the service are not for %s (%s)", host, strings.Join(others, ", "))
 	default:
-		r.fail("certificate", advice, "the service has none: a login needs https, because browsers keep its cookies over https only")
+		r.fail("certificate", advice, "the service has none: a login needs https, "+
+			"because browsers keep its cookies over https only")
 	}
 }

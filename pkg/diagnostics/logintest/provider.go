@@ -20,27 +20,32 @@ func (r *run) askAuthorization(ctx context.Context) {
 	if r.request == nil {
 		return
 	}
-	reply, err := r.Client.Page(ctx, r.request.String(), r.via.Beside(r.compiled.TokenEndpoint, r.compiled.AuthorizationEndpoint))
+	reply, err := r.Client.Page(ctx, r.request.String(),
+		r.via.Beside(r.compiled.TokenEndpoint, r.compiled.AuthorizationEndpoint))
 	if err != nil {
-		r.unclear(name, "", "the authorization endpoint %s %s; the browsers of users call it, from their own network", r.compiled.AuthorizationEndpoint, err)
+		r.unclear(name, "", "the authorization endpoint %s %s; the browsers of users call it, from their own network",
+			r.compiled.AuthorizationEndpoint, err)
 		return
 	}
 	code, description := refusalIn(reply)
 	switch {
 	case code != "":
-		r.fail(name, r.authorizationAdvice(code, description), "the identity provider refuses the request of the gateway: %s", describeError(code, description))
+		r.fail(name, r.authorizationAdvice(code, description), "the identity provider refuses the request of the gateway: %s",
+			describeError(code, description))
 	case reply.Location != nil:
 		reply.Location.RawQuery = ""
 		r.ok(name, "the identity provider sends users on to %s", plain(reply.Location.String()))
 	case reply.Status >= http.StatusBadRequest:
-		r.fail(name, r.authorizationAdvice("", ""), "the identity provider refuses the request of the gateway with status %d", reply.Status)
+		r.fail(name, r.authorizationAdvice("", ""), "the identity provider refuses the request of the gateway with status %d",
+			reply.Status)
 	default:
 		r.ok(name, "the identity provider answers with a page (%d)", reply.Status)
 	}
 }
 
 func (r *run) authorizationAdvice(code, description string) string {
-	uri := "register " + r.redirectURI() + " at the identity provider, exactly so, as a redirect URI of client " + strconv.Quote(r.compiled.ClientID)
+	uri := "register " + r.redirectURI() + " at the identity provider, exactly so, as a redirect URI of client " +
+		strconv.Quote(r.compiled.ClientID)
 	switch {
 	case strings.Contains(code+description, "redirect"):
 		return uri
@@ -59,8 +64,8 @@ func (r *run) trySecret(ctx context.Context) {
 	const name = "secret"
 	l := r.compiled
 	form := url.Values{
-		"grant_type": {"authorization_code"}, "code": {"gatehouse-login-test-" + rand.Text()}, "redirect_uri": {r.redirectURI()},
-		"code_verifier": {rand.Text() + rand.Text()},
+		"grant_type": {"authorization_code"}, "code": {"gatehouse-login-test-" + rand.Text()},
+		"redirect_uri": {r.redirectURI()}, "code_verifier": {rand.Text() + rand.Text()},
 	}
 	user, password := "", ""
 	if l.BasicAuth {
@@ -91,13 +96,17 @@ func (r *run) trySecret(ctx context.Context) {
 		}
 		r.fail(name, advice, "the token endpoint refuses the client: %s", describeError(code, description))
 	case code == "unauthorized_client", code == "unsupported_grant_type":
-		r.fail(name, "allow the client the authorization code flow at the identity provider", "the token endpoint refuses the client: %s", describeError(code, description))
+		r.fail(name, "allow the client the authorization code flow at the identity provider",
+			"the token endpoint refuses the client: %s", describeError(code, description))
 	case reply.Location != nil, reply.Status == http.StatusNotFound, reply.Status == http.StatusMethodNotAllowed:
-		r.fail(name, "write the token_endpoint of the identity provider", "there is no token endpoint at %s: the answer is %d", l.TokenEndpoint, reply.Status)
+		r.fail(name, "write the token_endpoint of the identity provider",
+			"there is no token endpoint at %s: the answer is %d", l.TokenEndpoint, reply.Status)
 	case reply.Status < http.StatusBadRequest:
-		r.fail(name, "write the token_endpoint of the identity provider", "the token_endpoint %s accepts an invented code, and answers %d", l.TokenEndpoint, reply.Status)
+		r.fail(name, "write the token_endpoint of the identity provider",
+			"the token_endpoint %s accepts an invented code, and answers %d", l.TokenEndpoint, reply.Status)
 	default:
-		r.unclear(name, "a login shows it", "the token endpoint answers %d to an invented code, which says nothing about the secret: %s", reply.Status, describeError(code, description))
+		r.unclear(name, "a login shows it", "the token endpoint answers %d to an invented code, "+
+			"which says nothing about the secret: %s", reply.Status, describeError(code, description))
 	}
 }
 

@@ -59,7 +59,8 @@ func Find(r store.Reader, service, proxy, target string) (*Subject, error) {
 
 // proxyOf returns the proxy to test on.
 func proxyOf(r store.Reader, service, named string) (string, error) {
-	links, err := store.List[*model.ProxyService](r, store.Query{Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(service)}})
+	links, err := store.List[*model.ProxyService](r,
+		store.Query{Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(service)}})
 	if err != nil {
 		return "", err
 	}
@@ -74,8 +75,9 @@ func proxyOf(r store.Reader, service, named string) (string, error) {
 		return "", model.NotFoundError(model.ProxyServiceKey(named, service))
 	case len(on) == 0:
 		return "", &model.Error{
-			Kind: model.Conflict, Path: model.ServiceKey(service).Path(), Message: fmt.Sprintf("service %q is on no proxy, so that no request reaches it", service),
-			Hint: "attach it, with gatehouse attach service/" + service + " proxy/NAME",
+			Kind: model.Conflict, Path: model.ServiceKey(service).Path(),
+			Message: fmt.Sprintf("service %q is on no proxy, so that no request reaches it", service),
+			Hint:    "attach it, with gatehouse attach service/" + service + " proxy/NAME",
 		}
 	}
 	return "", invalid("proxy", "service %q is on the proxies %s: name one", service, strings.Join(on, ", "))
@@ -106,7 +108,8 @@ func read(r store.Reader, svc *model.Service, proxy string) ([]model.Object, err
 		return nil, err
 	}
 	for _, q := range []store.Query{
-		{Kind: model.KindServiceFilter, To: []model.Key{svc.Key()}}, {Kind: model.KindServiceSecret, To: []model.Key{svc.Key()}},
+		{Kind: model.KindServiceFilter, To: []model.Key{svc.Key()}},
+		{Kind: model.KindServiceSecret, To: []model.Key{svc.Key()}},
 		{Kind: model.KindGlobalConfig}, {Kind: model.KindProxyGlobalConfig},
 	} {
 		list, err := r.List(q)
@@ -239,7 +242,8 @@ func (s *Subject) compiled(settings compile.Settings) (*credential.Login, error)
 func targetOf(svc *model.Service, p *model.Proxy, given string) (*url.URL, error) {
 	if given == "" {
 		if strings.Contains(svc.FQDN, "*") {
-			return nil, invalid("url", "the fqdn %q is for many hosts: give the URL of one, such as https://shop.example.com/", svc.FQDN)
+			return nil, invalid("url", "the fqdn %q is for many hosts: give the URL of one, such as https://shop.example.com/",
+				svc.FQDN)
 		}
 		given = "https://" + svc.FQDN
 		if p.HTTPSPort != 443 {
@@ -250,9 +254,11 @@ func targetOf(svc *model.Service, p *model.Proxy, given string) (*url.URL, error
 	u, err := url.Parse(given)
 	switch {
 	case err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "":
-		return nil, invalid("url", "%q is not a URL such as https://%s/: a login needs https, because its cookies are Secure", given, svc.FQDN)
+		return nil, invalid("url", "%q is not a URL such as https://%s/: a login needs https, because its cookies are Secure",
+			given, svc.FQDN)
 	case !serves(compile.Domain(svc), strings.ToLower(u.Hostname())):
-		return nil, invalid("url", "its host %s is not that of service %q, whose fqdn is %s", u.Hostname(), svc.Name, svc.FQDN)
+		return nil, invalid("url", "its host %s is not that of service %q, whose fqdn is %s", u.Hostname(), svc.Name,
+			svc.FQDN)
 	}
 	if u.Path == "" {
 		u.Path = "/"
@@ -261,5 +267,6 @@ func targetOf(svc *model.Service, p *model.Proxy, given string) (*url.URL, error
 }
 
 func serves(domain, host string) bool {
-	return domain == "*" || strings.Trim(domain, "[]") == host || strings.HasPrefix(domain, "*.") && strings.HasSuffix(host, domain[1:])
+	return domain == "*" || strings.Trim(domain, "[]") == host ||
+		strings.HasPrefix(domain, "*.") && strings.HasSuffix(host, domain[1:])
 }

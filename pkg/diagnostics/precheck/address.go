@@ -42,8 +42,9 @@ func (c checker) address(path string, u *model.Upstream) error {
 	}
 	return &model.Error{
 		Kind: model.Unworkable, Path: path,
-		Message: path + " " + placeText(u, place) + ", and the API needs no token: clients of the gateway could reach it as this machine does",
-		Hint:    "create a token first (gatehouse token create), or name the address of the backend itself",
+		Message: path + " " + placeText(u, place) +
+			", and the API needs no token: clients of the gateway could reach it as this machine does",
+		Hint: "create a token first (gatehouse token create), or name the address of the backend itself",
 	}
 }
 
@@ -122,7 +123,8 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 			list = append(list, w.Key.Path()+": "+model.UnverifiedMessage)
 		}
 		if rules.Upstreams.MayResolveToDenied(u.IP) {
-			list = append(list, w.Key.Path()+" has a DNS name, which only Envoy resolves: --upstream-deny does not apply to the addresses behind it")
+			list = append(list, w.Key.Path()+" has a DNS name, which only Envoy resolves: "+
+				"--upstream-deny does not apply to the addresses behind it")
 		}
 	}
 	return list, nil

@@ -118,7 +118,9 @@ func (c checker) checkNamed(of model.Key, field, name string, wrong func(*model.
 
 // wrongSecret refuses a write with a path, for the field sent, because an object
 // names a secret that does not fit.
-func wrongSecret(path, sent string, of model.Key, names string, s *model.Secret, wrong func(*model.Secret) string) error {
+func wrongSecret(
+	path, sent string, of model.Key, names string, s *model.Secret, wrong func(*model.Secret) string,
+) error {
 	why := wrong(s)
 	if why == "" {
 		return nil
@@ -130,7 +132,10 @@ func wrongSecret(path, sent string, of model.Key, names string, s *model.Secret,
 	}
 	return &model.Error{
 		Kind: model.Unworkable, Path: path, Message: path + " cannot become a working configuration: " + long,
-		Hint:   map[bool]string{true: "upload a certificate with its key to the secret", false: "upload certificates of authorities to the secret"}[names == upstreamPairField],
+		Hint: map[bool]string{
+			true:  "upload a certificate with its key to the secret",
+			false: "upload certificates of authorities to the secret",
+		}[names == upstreamPairField],
 		Fields: []model.FieldError{{Field: sent, Message: message}},
 	}
 }
@@ -145,9 +150,10 @@ func (c checker) checkSecret(s *model.Secret, before model.Object) error {
 	if end, ended := hasEnded(s, c.rules.now()); ended && !c.rules.Restoring {
 		return &model.Error{
 			Kind: model.Unworkable, Path: s.Key().Path(),
-			Message: fmt.Sprintf("%s cannot become a working configuration: its certificate expired on %s", s.Key().Path(), day(end)),
-			Hint:    "send a valid certificate",
-			Fields:  []model.FieldError{{Field: certField, Message: "expired on " + day(end)}},
+			Message: fmt.Sprintf("%s cannot become a working configuration: its certificate expired on %s", s.Key().Path(),
+				day(end)),
+			Hint:   "send a valid certificate",
+			Fields: []model.FieldError{{Field: certField, Message: "expired on " + day(end)}},
 		}
 	}
 	if was == nil {

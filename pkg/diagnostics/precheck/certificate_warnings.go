@@ -34,7 +34,8 @@ func (rules Rules) certificateWarnings(r store.Reader, written store.Changes) ([
 			return w.list, err
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(w.services), func(a, b model.Key) int { return strings.Compare(a.Name(), b.Name()) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(w.services),
+		func(a, b model.Key) int { return strings.Compare(a.Name(), b.Name()) }) {
 		if err := w.needs(key); err != nil {
 			return nil, err
 		}
@@ -64,12 +65,15 @@ func (w *certificateWarner) secret(s *model.Secret, before model.Object) error {
 		w.warn("the certificate of secret %q expired on %s: clients refuse it", s.Name, day(end))
 	}
 	if leaf := s.Leaf(); leaf != nil && leaf.NotBefore.After(now) {
-		w.warn("the certificate of secret %q is not valid before %s: clients refuse it until then", s.Name, day(leaf.NotBefore))
+		w.warn("the certificate of secret %q is not valid before %s: clients refuse it until then", s.Name,
+			day(leaf.NotBefore))
 	}
 	if was == nil {
 		return nil
 	}
-	links, err := w.reader.List(store.Query{Kind: model.KindServiceSecret, To: []model.Key{s.Key()}, Limit: maxAttachments})
+	links, err := w.reader.List(store.Query{
+		Kind: model.KindServiceSecret, To: []model.Key{s.Key()}, Limit: maxAttachments,
+	})
 	if err != nil {
 		return err
 	}
@@ -105,7 +109,8 @@ func (w *certificateWarner) warnLostHosts(service model.Key, was, is *model.Secr
 	if len(lost) > 0 {
 		w.warn("service %q loses its certificate for %s: secret %q %s", svc.Name, strings.Join(lost, ", "), is.Name, has)
 	} else if len(was.HostsFor(svc.FQDN)) == 0 && is.NotFor(svc.FQDN) != "" {
-		w.warn("secret %q %s: service %q, to which it is attached, has the fqdn %s", is.Name, is.NotFor(svc.FQDN), svc.Name, svc.FQDN)
+		w.warn("secret %q %s: service %q, to which it is attached, has the fqdn %s", is.Name, is.NotFor(svc.FQDN), svc.Name,
+			svc.FQDN)
 	}
 	return nil
 }
@@ -120,7 +125,8 @@ func (w *certificateWarner) needs(service model.Key) error {
 		return nil
 	}
 	secrets, err := w.secretsOf(service)
-	if err != nil || slices.ContainsFunc(secrets, func(s *model.Secret) bool { return s.IsPair() && s.NotFor(svc.FQDN) == "" }) {
+	if err != nil || slices.ContainsFunc(secrets,
+		func(s *model.Secret) bool { return s.IsPair() && s.NotFor(svc.FQDN) == "" }) {
 		return err
 	}
 	w.list = append(w.list, svc.NeedsCertificate())

@@ -168,7 +168,10 @@ func trials(key model.Key) []model.Key {
 func (e *excerpt) try(obj model.Object) error {
 	key := trials(obj.Key())[0]
 	service, route := key.Root().Name(), key.Name()
-	objs := []model.Object{obj, &model.Service{Name: service, FQDN: "any.invalid", HTTPS: model.HTTPSBoth}, &model.Route{Service: service, Name: route, Prefix: "/"}}
+	objs := []model.Object{
+		obj, &model.Service{Name: service, FQDN: "any.invalid", HTTPS: model.HTTPSBoth},
+		&model.Route{Service: service, Name: route, Prefix: "/"},
+	}
 	switch o := obj.(type) {
 	case *model.Upstream:
 		objs = append(objs, &model.RouteUpstream{Service: service, Route: route, Upstream: o.Name})

@@ -27,10 +27,12 @@ func (w warner) adviseAccess(link model.Key, f *model.Filter) (string, error) {
 	case err != nil:
 		return "", err
 	case missing.claims:
-		return "compares claims, but nothing on " + route + " verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): no request has any there, " +
+		return "compares claims, but nothing on " + route +
+			" verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): no request has any there, " +
 			"so no rule with claims applies, neither in allow nor in deny", nil
 	case missing.anyClient:
-		return "compares clients, but nothing on " + route + " reads API keys (a http_filter_apikey, or a http_filter_anyof with apikey): no request has a client there, " +
+		return "compares clients, but nothing on " + route +
+			" reads API keys (a http_filter_apikey, or a http_filter_anyof with apikey): no request has a client there, " +
 			"so no rule with clients applies, neither in allow nor in deny", nil
 	}
 	return "", nil
@@ -47,9 +49,11 @@ func (w warner) adviseCounted(link model.Key, f *model.Filter) (string, error) {
 	case err != nil:
 		return "", err
 	case missing.claims:
-		return "counts by a claim, but nothing on " + route + " verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): it counts no request there", nil
+		return "counts by a claim, but nothing on " + route +
+			" verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): it counts no request there", nil
 	case missing.client:
-		return "counts by the client of an API key, but no http_filter_apikey applies to " + route + ": it counts no request there", nil
+		return "counts by the client of an API key, but no http_filter_apikey applies to " + route +
+			": it counts no request there", nil
 	}
 	return "", nil
 }
@@ -134,7 +138,9 @@ func (w warner) identityOf(link model.Key) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	out := identity{claims: verifyTokens(filters), client: hasType(filters, model.FilterAPIKey), anyClient: readKeys(filters)}
+	out := identity{
+		claims: verifyTokens(filters), client: hasType(filters, model.FilterAPIKey), anyClient: readKeys(filters),
+	}
 	s, found, err := find[*model.Service](w.reader, service)
 	if err != nil || !found || out.claims {
 		return out, err

@@ -13,7 +13,8 @@ import (
 func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, attachments: map[model.Key]bool{}}
 	var list []string
-	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindProxy, model.KindProxyService) {
+	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindProxy,
+		model.KindProxyService) {
 		if err != nil {
 			return nil, err
 		}
@@ -50,8 +51,10 @@ func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 			return nil, err
 		}
 		for _, p := range trusting {
-			list = append(list, fmt.Sprintf("%s compares the address in X-Forwarded-For, because proxy %s has Trusted_hops %d and listens on %s: "+
-				"a client that reaches that port directly chooses its address; let only the proxies in front reach it", link.Path(), p.Name, p.TrustedHops, p.ListenIP))
+			list = append(list, fmt.Sprintf("%s compares the address in X-Forwarded-For, "+
+				"because proxy %s has Trusted_hops %d and listens on %s: "+
+				"a client that reaches that port directly chooses its address; let only the proxies in front reach it", link.Path(),
+				p.Name, p.TrustedHops, p.ListenIP))
 		}
 	}
 	return list, nil

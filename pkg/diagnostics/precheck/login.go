@@ -43,9 +43,14 @@ func textsOf(of model.Key, l *model.Login) []namedText {
 		return nil
 	}
 	if of.Kind == model.KindGlobalConfig {
-		return []namedText{{"config.openid_connect.client_secret", l.ClientSecret.Secret}, {"config.openid_connect.hmac_secret", l.CookieSecret}}
+		return []namedText{
+			{"config.openid_connect.client_secret", l.ClientSecret.Secret},
+			{"config.openid_connect.hmac_secret", l.CookieSecret},
+		}
 	}
-	return []namedText{{"Filter_config.client_secret", l.ClientSecret.Secret}, {"Filter_config.cookie_secret", l.CookieSecret}}
+	return []namedText{
+		{"Filter_config.client_secret", l.ClientSecret.Secret}, {"Filter_config.cookie_secret", l.CookieSecret},
+	}
 }
 
 // checkLogin refuses an identity provider at an address that upstreams may not have, and

@@ -14,7 +14,8 @@ import (
 // that have them.
 func (rules Rules) loginWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := &loginWarner{rules: rules, reader: r, logins: map[model.Key]*model.Login{}, services: map[model.Key]bool{}}
-	for c, err := range written(model.KindSecret, model.KindFilter, model.KindGlobalConfig, model.KindProxy, model.KindProxyGlobalConfig, model.KindProxyService,
+	for c, err := range written(model.KindSecret, model.KindFilter, model.KindGlobalConfig, model.KindProxy,
+		model.KindProxyGlobalConfig, model.KindProxyService,
 		model.KindService, model.KindServiceFilter, model.KindServiceSecret, model.KindRoute) {
 		if err == nil {
 			err = w.gather(c)
@@ -80,7 +81,8 @@ func (w *loginWarner) gather(c store.Written) error {
 	case *model.ProxyService:
 		w.services[c.Key.Attached()] = true
 	case *model.Service:
-		if was, _ := c.Before.(*model.Service); was != nil && (was.FQDN != o.FQDN || was.HTTPS != o.HTTPS || was.Public != o.Public) {
+		if was, _ := c.Before.(*model.Service); was != nil &&
+			(was.FQDN != o.FQDN || was.HTTPS != o.HTTPS || was.Public != o.Public) {
 			w.services[c.Key] = true // the links of a new service are new
 		}
 	case *model.Route:
@@ -108,7 +110,9 @@ func (w *loginWarner) gatherLinks(kind model.Kind, to ...model.Key) error {
 
 // gatherProxies collects the services of the proxies to which a global config applies.
 func (w *loginWarner) gatherProxies(global model.Key) error {
-	links, err := w.reader.List(store.Query{Kind: model.KindProxyGlobalConfig, To: []model.Key{global}, Limit: maxAttachments + 1})
+	links, err := w.reader.List(store.Query{
+		Kind: model.KindProxyGlobalConfig, To: []model.Key{global}, Limit: maxAttachments + 1,
+	})
 	if err != nil || len(links) == 0 {
 		if err == nil {
 			err = w.gatherLinks(model.KindProxyService)
@@ -167,7 +171,8 @@ func (w *loginWarner) adviseLogin(key model.Key, l *model.Login) error {
 		return err
 	}
 	if scheme, _, _ := strings.Cut(l.TokenEndpoint, "://"); scheme != "" && (scheme == "https") != u.SpeaksTLS() {
-		w.warn("%s has a token_endpoint that is %s, and its upstream %q has the protocol %s: where it is attached, services answer 503", key.Path(), scheme, u.Name, u.Protocol)
+		w.warn("%s has a token_endpoint that is %s, and its upstream %q has the protocol %s: where it is attached, "+
+			"services answer 503", key.Path(), scheme, u.Name, u.Protocol)
 	}
 	return nil
 }
@@ -225,7 +230,8 @@ type loginsInForce struct {
 // readLogins reads the logins that apply to the services; nil if there are none.
 func (w *loginWarner) readLogins() (*loginsInForce, error) {
 	h := &loginsInForce{
-		filters: map[model.Key][]model.Key{}, replaced: map[model.Key]bool{}, proxies: map[model.Key][]*model.Proxy{}, globals: map[string][]model.Key{}, logins: map[model.Key]*model.Login{},
+		filters: map[model.Key][]model.Key{}, replaced: map[model.Key]bool{}, proxies: map[model.Key][]*model.Proxy{},
+		globals: map[string][]model.Key{}, logins: map[model.Key]*model.Login{},
 	}
 	services := slices.Collect(maps.Keys(w.services))
 	links, err := w.reader.List(store.Query{Kind: model.KindServiceFilter, To: services})
@@ -311,14 +317,17 @@ func (w *loginWarner) adviseService(s *model.Service, h *loginsInForce) error {
 	switch {
 	case len(own) > 1:
 		slices.SortFunc(own, func(a, b model.Key) int { return strings.Compare(a.Name(), b.Name()) })
-		w.warn("service %q has the logins %s and %s, and only one can apply: it answers 503; detach one", s.Name, own[0].Path(), own[1].Path())
+		w.warn("service %q has the logins %s and %s, and only one can apply: it answers 503; detach one", s.Name,
+			own[0].Path(), own[1].Path())
 		return nil
 	case len(own) == 1 && s.Public:
-		w.warn("service %q is public, but %s on it still requires a login: Public applies to a globalconfig_oauth only", s.Name, own[0].Path())
+		w.warn("service %q is public, but %s on it still requires a login: Public applies to a globalconfig_oauth only",
+			s.Name, own[0].Path())
 	case len(own) == 0 && !s.Public && !h.replaced[s.Key()]:
 		for _, p := range h.proxies[s.Key()] {
 			if globals := h.globals[p.Name]; len(globals) > 1 {
-				w.warn("proxy %q has the logins %s and %s, and only one can apply: service %q answers 503 there", p.Name, globals[0].Path(), globals[1].Path(), s.Name)
+				w.warn("proxy %q has the logins %s and %s, and only one can apply: service %q answers 503 there", p.Name,
+					globals[0].Path(), globals[1].Path(), s.Name)
 			}
 		}
 	}
@@ -336,7 +345,8 @@ func (w *loginWarner) advisePlaces(s *model.Service, in map[model.Key][]*model.P
 		return err
 	}
 	certified := slices.ContainsFunc(secrets, func(c *model.Secret) bool { return c.IsPair() && c.NotFor(s.FQDN) == "" })
-	routes, err := store.List[*model.Route](w.reader, store.Query{Kind: model.KindRoute, To: []model.Key{s.Key()}, Limit: maxAttachments})
+	routes, err := store.List[*model.Route](w.reader,
+		store.Query{Kind: model.KindRoute, To: []model.Key{s.Key()}, Limit: maxAttachments})
 	if err != nil {
 		return err
 	}

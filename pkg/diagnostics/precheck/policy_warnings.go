@@ -88,7 +88,8 @@ func (w warner) adviseBodyLimit(link model.Key, _ *model.Filter) (string, error)
 			return "", err
 		}
 		if u != nil {
-			return fmt.Sprintf("holds requests to upstream %s of %s until they are complete: streams, such as those of gRPC, would wait", u.Name, r.Key().Path()), nil
+			return fmt.Sprintf("holds requests to upstream %s of %s until they are complete: streams, such as those of gRPC, "+
+				"would wait", u.Name, r.Key().Path()), nil
 		}
 	}
 	return "", nil
@@ -159,7 +160,8 @@ func (w warner) filtersOf(q store.Query) (list []*model.Filter, err error) {
 }
 
 func (w warner) upstreamsOf(r *model.Route) (list []*model.Upstream, err error) {
-	links, err := store.List[*model.RouteUpstream](w.reader, store.Query{Kind: model.KindRouteUpstream, To: []model.Key{r.Key()}, Limit: maxAttachments})
+	links, err := store.List[*model.RouteUpstream](w.reader,
+		store.Query{Kind: model.KindRouteUpstream, To: []model.Key{r.Key()}, Limit: maxAttachments})
 	for _, l := range links {
 		u, found, err := find[*model.Upstream](w.reader, model.UpstreamKey(l.Upstream))
 		if err != nil {
@@ -175,7 +177,8 @@ func (w warner) upstreamsOf(r *model.Route) (list []*model.Upstream, err error) 
 // routesOf returns the routes to which a filter's link applies.
 func (w warner) routesOf(link model.Key) ([]*model.Route, error) {
 	if link.Kind == model.KindServiceFilter {
-		return store.List[*model.Route](w.reader, store.Query{Kind: model.KindRoute, To: []model.Key{link.Owner()}, Limit: maxAttachments})
+		return store.List[*model.Route](w.reader,
+			store.Query{Kind: model.KindRoute, To: []model.Key{link.Owner()}, Limit: maxAttachments})
 	}
 	r, found, err := find[*model.Route](w.reader, link.Owner())
 	if err != nil || !found {

@@ -52,7 +52,10 @@ func (rules Rules) Check(r store.Reader, written store.Changes) error {
 	if err != nil {
 		return err
 	}
-	c := checker{reader: r, rules: rules, own: &ownAddresses{}, done: map[model.Key]bool{}, counted: map[model.Key]bool{}, links: links, refusals: pipeline.NewRouteRefusals()}
+	c := checker{
+		reader: r, rules: rules, own: &ownAddresses{}, done: map[model.Key]bool{}, counted: map[model.Key]bool{},
+		links: links, refusals: pipeline.NewRouteRefusals(),
+	}
 	var page []store.Written
 	check := func() error {
 		if !all {

@@ -26,19 +26,22 @@ func (c checker) script(f *model.Filter) error {
 		return &model.Error{Kind: model.Unworkable, Path: path, Message: path + " cannot work: " + why, Hint: hint}
 	}
 	if !c.rules.Lua {
-		return refuse("the gateway runs no scripts", "start it with --allow-lua: whoever may write to the API can then run code in every Envoy")
+		return refuse("the gateway runs no scripts",
+			"start it with --allow-lua: whoever may write to the API can then run code in every Envoy")
 	}
 	chunk, err := parse.Parse(strings.NewReader(lua.Script), "script")
 	if wrong, is := errors.AsType[*parse.Error](err); is && wrong.Pos.Line == parse.EOF {
 		return refuse(fmt.Sprintf("its script ends too early, after %q", wrong.Token), "the language is Lua 5.1")
 	} else if is {
-		return refuse(fmt.Sprintf("its script has an error in line %d, at %q", wrong.Pos.Line, wrong.Token), "the language is Lua 5.1")
+		return refuse(fmt.Sprintf("its script has an error in line %d, at %q", wrong.Pos.Line, wrong.Token),
+			"the language is Lua 5.1")
 	}
 	if err != nil {
 		return refuse("its script cannot be read: "+err.Error(), "the language is Lua 5.1")
 	}
 	if !slices.ContainsFunc(chunk, definesHook) {
-		return refuse("its script defines neither "+strings.Join(hooks(), " nor "), `such as function envoy_on_request(handle) handle:headers():add("x-team", "shop") end`)
+		return refuse("its script defines neither "+strings.Join(hooks(), " nor "),
+			`such as function envoy_on_request(handle) handle:headers():add("x-team", "shop") end`)
 	}
 	return nil
 }

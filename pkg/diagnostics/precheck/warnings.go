@@ -11,8 +11,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
 )
 
-// maxAttachments bounds the work of Warnings. If a transaction touches more places of filters, only the status shows their
-// conditions.
+// maxAttachments bounds the work of Warnings. If a transaction touches more places of filters, only the status shows
+// their conditions.
 const maxAttachments = 200
 
 // Warnings returns what a transaction has written that works, but probably not as intended: upstreams that name the
@@ -49,7 +49,8 @@ func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, er
 func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, attachments: map[model.Key]bool{}}
 	globals := false
-	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindGlobalConfig, model.KindProxyGlobalConfig) {
+	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindGlobalConfig,
+		model.KindProxyGlobalConfig) {
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +127,8 @@ func (w warner) warnings(written store.Changes) ([]string, error) {
 	were, are := before.trees(proxies), after.trees(proxies)
 	advisor := limits.NewAdvisor()
 	var list []string
-	for _, k := range slices.SortedFunc(maps.Keys(attachments), func(a, b model.Key) int { return strings.Compare(a.Path(), b.Path()) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(attachments),
+		func(a, b model.Key) int { return strings.Compare(a.Path(), b.Path()) }) {
 		had := map[string]bool{}
 		if !w.attachments[k] {
 			for _, c := range attachments[k].advise(advisor, k, were) {
@@ -150,7 +152,9 @@ type attachment struct {
 }
 
 // advise returns why the filter limits nothing, with proxies as in trees.
-func (p *attachment) advise(advisor limits.Advisor, link model.Key, trees map[string]*model.ProxyTree) []model.Condition {
+func (p *attachment) advise(
+	advisor limits.Advisor, link model.Key, trees map[string]*model.ProxyTree,
+) []model.Condition {
 	proxies := make([]*model.ProxyTree, len(p.proxies))
 	for i, name := range p.proxies {
 		proxies[i] = trees[name]
@@ -171,7 +175,8 @@ func (w warner) attachment(link model.Key) (*attachment, error) {
 	}
 	p := &attachment{filter: filter.Parse()}
 	service := link.Part(model.KindService)
-	proxies, err := store.List[*model.ProxyService](w.reader, store.Query{Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(service)}})
+	proxies, err := store.List[*model.ProxyService](w.reader,
+		store.Query{Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(service)}})
 	if err != nil || len(proxies) == 0 {
 		return nil, err
 	}
@@ -180,7 +185,9 @@ func (w warner) attachment(link model.Key) (*attachment, error) {
 	}
 	routes := []model.Key{link.Owner()}
 	if link.Kind == model.KindServiceFilter {
-		all, err := w.reader.List(store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey(service)}, Limit: maxAttachments})
+		all, err := w.reader.List(store.Query{
+			Kind: model.KindRoute, To: []model.Key{model.ServiceKey(service)}, Limit: maxAttachments,
+		})
 		if err != nil || len(all) == 0 {
 			return nil, err
 		}

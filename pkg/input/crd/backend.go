@@ -22,13 +22,16 @@ func (e *exporter) service(m metav1.ObjectMeta, address string, port int) (fault
 	number := int32(port) //nolint:gosec // a port
 	s := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: m,
-		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: number, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(number)}}},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{
+			Port: number, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(number),
+		}}},
 	}
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		host := canonicalHost(address)
 		if len(validation.IsDNS1123Subdomain(host)) > 0 {
-			return strconv.Quote(address) + " is not a host name that Kubernetes accepts: only letters, digits, hyphens and dots are possible"
+			return strconv.Quote(address) + " is not a host name that Kubernetes accepts: only letters, digits, " +
+				"hyphens and dots are possible"
 		}
 		if why := e.foreign(host, port, (*egress.Foreign).Name); why != "" {
 			return why
@@ -42,9 +45,11 @@ func (e *exporter) service(m metav1.ObjectMeta, address string, port int) (fault
 	}
 	switch {
 	case ip.IsLoopback():
-		return address + " is the machine itself, which in a cluster is the Pod of the gateway, and Kubernetes refuses it: write an address that its nodes reach, or a host name"
+		return address + " is the machine itself, which in a cluster is the Pod of the gateway, and Kubernetes refuses it: " +
+			"write an address that its nodes reach, or a host name"
 	case ip.IsUnspecified(), ip.IsLinkLocalUnicast(), ip.IsMulticast(), ip.Is4In6():
-		return address + " is an address that Kubernetes refuses for endpoints: write one that its nodes reach, or a host name"
+		return address + " is an address that Kubernetes refuses for endpoints: write one that its nodes reach, " +
+			"or a host name"
 	}
 	if why := e.foreign(address, port, (*egress.Foreign).Endpoint); why != "" {
 		return why
@@ -58,7 +63,8 @@ func (e *exporter) service(m metav1.ObjectMeta, address string, port int) (fault
 	return ""
 }
 
-// foreign says why the control plane of a cluster refuses an address that its rules for addresses of tenants find wrong.
+// foreign says why the control plane of a cluster refuses an address that its rules for addresses of tenants find
+// wrong.
 func (e *exporter) foreign(address string, port int, find func(*egress.Foreign, string, int) string) string {
 	if _, _, ok := egress.ServiceOf(address, ""); ok {
 		return "" // it stands for the Service
@@ -83,8 +89,10 @@ func slice(s *corev1.Service, ip netip.Addr, port int32) *discoveryv1.EndpointSl
 			Labels: map[string]string{discoveryv1.LabelServiceName: s.Name, discoveryv1.LabelManagedBy: gatewayv1.Group},
 		},
 		AddressType: kind,
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{ip.String()}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
-		Ports:       []discoveryv1.EndpointPort{{Name: &unnamed, Port: &port, Protocol: &protocol}},
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{ip.String()}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+		}},
+		Ports: []discoveryv1.EndpointPort{{Name: &unnamed, Port: &port, Protocol: &protocol}},
 	}
 }
 

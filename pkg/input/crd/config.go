@@ -13,9 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// mapNames replaces the names in the configuration of a filter or global config. If no name changes, the text stays as it
-// is.
-func mapNames(typeName string, config json.RawMessage, change func(path, name string, kind model.Kind) string) (json.RawMessage, error) {
+// mapNames replaces the names in the configuration of a filter or global config. If no name changes, the text stays as
+// it is.
+func mapNames(
+	typeName string, config json.RawMessage, change func(path, name string, kind model.Kind) string,
+) (json.RawMessage, error) {
 	changed := false
 	note := func(path, name string, kind model.Kind) string {
 		if name == "" {
@@ -25,7 +27,8 @@ func mapNames(typeName string, config json.RawMessage, change func(path, name st
 		changed = changed || other != name
 		return other
 	}
-	f, g := model.Filter{Type: typeName, Config: model.JSON(config)}, model.GlobalConfig{Type: typeName, Config: model.JSON(config)}
+	f, g := model.Filter{Type: typeName, Config: model.JSON(config)},
+		model.GlobalConfig{Type: typeName, Config: model.JSON(config)}
 	for _, mapped := range []func(func(path, name string, kind model.Kind) string) (model.JSON, error){f.MapNames, g.MapNames} {
 		if out, err := mapped(note); err != nil || changed {
 			return json.RawMessage(out), err
@@ -43,7 +46,9 @@ const (
 
 // namespacesIn are the paths in a globalconfig_oauth that name a namespace, which has no meaning outside a cluster.
 func namespacesIn() []string {
-	return []string{"openid_connect.client_secret_namespace", "openid_connect.hmac_secret_namespace", externalService + ".namespace"}
+	return []string{
+		"openid_connect.client_secret_namespace", "openid_connect.hmac_secret_namespace", externalService + ".namespace",
+	}
 }
 
 // edit replaces the value at a path of a JSON object with the result of change; nil removes it. If the object does not
@@ -106,12 +111,15 @@ func (e *exporter) filters() {
 		if text := textAt(config, clientSecret); f.Type == model.FilterOIDC && text != "" {
 			name := e.inlineSecret(f.Name, "client-secret", text)
 			original = edit(original, clientSecret, func(json.RawMessage) json.RawMessage { return []byte(redactedInString) })
-			config = edit(config, clientSecret, func(json.RawMessage) json.RawMessage { return jsonText(map[string]string{"secret": name}) })
+			config = edit(config, clientSecret, func(json.RawMessage) json.RawMessage {
+				return jsonText(map[string]string{"secret": name})
+			})
 		}
 		if c, ok := f.Parse().Spec.(*model.BasicAuthFilter); ok && slices.ContainsFunc(c.Users, hasText) {
 			config, original = e.passwords(f.Name, c)
 		}
-		if c, ok := f.Parse().Spec.(*model.AnyOfFilter); ok && c.BasicAuth != nil && slices.ContainsFunc(c.BasicAuth.Users, hasText) {
+		if c, ok := f.Parse().Spec.(*model.AnyOfFilter); ok && c.BasicAuth != nil &&
+			slices.ContainsFunc(c.BasicAuth.Users, hasText) {
 			e.add("%s: a RouteFilter of the type %s names a secret for each password: put them into secrets", key.Path(), f.Type)
 		}
 		config = e.rename(f.Type, config)
@@ -121,13 +129,16 @@ func (e *exporter) filters() {
 		}
 		e.out.Filters = append(e.out.Filters, &gatewayv1.RouteFilter{
 			TypeMeta: typeMeta(gatewayv1.KindRouteFilter), ObjectMeta: m,
-			Spec: gatewayv1.RouteFilterSpec{Name: f.Name, Type: gatewayv1.RouteFilterType(f.Type), RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: string(config)}},
+			Spec: gatewayv1.RouteFilterSpec{
+				Name: f.Name, Type: gatewayv1.RouteFilterType(f.Type),
+				RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: string(config)},
+			},
 		})
 	}
 }
 
-// passwords makes the Secrets of passwords given as text. It returns the configuration that names them, and the original
-// without the contents.
+// passwords makes the Secrets of passwords given as text. It returns the configuration that names them, and the
+// original without the contents.
 func (e *exporter) passwords(filter string, c *model.BasicAuthFilter) (config, original json.RawMessage) {
 	named, shown := *c, *c
 	named.Users, shown.Users = slices.Clone(c.Users), slices.Clone(c.Users)
@@ -162,7 +173,9 @@ func (e *exporter) globalConfigs() {
 			noteConfig(&m, config, original)
 			e.out.GlobalConfigs = append(e.out.GlobalConfigs, &gatewayv1.GlobalConfig{
 				TypeMeta: typeMeta(gatewayv1.KindGlobalConfig), ObjectMeta: m,
-				Spec: gatewayv1.GlobalConfigSpec{Name: g.Name, Type: gatewayv1.GlobalConfigType(g.Type), Config: string(config), Proxy: gatewayv1.ProxyName(proxy)},
+				Spec: gatewayv1.GlobalConfigSpec{
+					Name: g.Name, Type: gatewayv1.GlobalConfigType(g.Type), Config: string(config), Proxy: gatewayv1.ProxyName(proxy),
+				},
 			})
 		})
 	}
@@ -198,7 +211,8 @@ func (e *exporter) externalService(g *model.GlobalConfig, config json.RawMessage
 	}
 	name := objectNameOfProvider(g.Name)
 	e.reserve(e.services, name, g.Key())
-	if fault := e.service(metav1.ObjectMeta{Name: name, Namespace: e.options.Namespace}, c.ExternalOAuthService.Name, c.ExternalOAuthService.Port); fault != "" {
+	if fault := e.service(metav1.ObjectMeta{Name: name, Namespace: e.options.Namespace}, c.ExternalOAuthService.Name,
+		c.ExternalOAuthService.Port); fault != "" {
 		e.add("%s: %s %s", g.Key().Path(), externalName, fault)
 	}
 	return edit(config, externalName, func(json.RawMessage) json.RawMessage { return jsonText(name) })

@@ -275,7 +275,8 @@ func (e *exporter) settings() {
 	}
 	m := metav1.ObjectMeta{Name: settingsName, Namespace: e.options.Namespace}
 	annotate(&m, gatewayv1.AnnotationSettings, "true")
-	e.out.Settings = append(e.out.Settings, &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: m, Data: parts})
+	e.out.Settings = append(e.out.Settings,
+		&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: m, Data: parts})
 }
 
 // part returns a document with these objects alone; nil if there are none.

@@ -53,8 +53,8 @@ type importer struct {
 func Import(in *Objects, options ImportOptions) (doc *document.Document, warnings []string, err error) {
 	options.Proxy = cmp.Or(options.Proxy, "gatehouse")
 	i := &importer{
-		options: options, in: in, objects: map[model.Key]model.Object{}, used: map[string]string{}, inline: map[string]bool{}, keySets: map[string]bool{},
-		specs: map[string]gatewayv1.GatewayHostSpec{},
+		options: options, in: in, objects: map[model.Key]model.Object{}, used: map[string]string{}, inline: map[string]bool{},
+		keySets: map[string]bool{}, specs: map[string]gatewayv1.GatewayHostSpec{},
 	}
 	i.several = i.hasNamespaces()
 	i.settings()
@@ -167,7 +167,8 @@ func (i *importer) secretName(namespace string) func(path string, ref gatewayv1.
 // the secret has no content.
 func (i *importer) secretOf(namespace, name string) string {
 	own := ""
-	if at := slices.IndexFunc(i.in.Secrets, func(s *corev1.Secret) bool { return namespaceOf(s.ObjectMeta) == namespace && s.Name == name }); at >= 0 {
+	if at := slices.IndexFunc(i.in.Secrets,
+		func(s *corev1.Secret) bool { return namespaceOf(s.ObjectMeta) == namespace && s.Name == name }); at >= 0 {
 		own = nameOf(i.in.Secrets[at].ObjectMeta, i.several)
 	}
 	for key := range i.objects {
@@ -208,7 +209,9 @@ func (i *importer) secrets() {
 // filters reads the RouteFilters.
 func (i *importer) filters() {
 	for _, o := range i.in.Filters {
-		f := &model.Filter{Name: nameOf(o.ObjectMeta, i.several), Type: string(o.Spec.Type), Tags: model.NewTags(tagsOf(o.ObjectMeta))}
+		f := &model.Filter{
+			Name: nameOf(o.ObjectMeta, i.several), Type: string(o.Spec.Type), Tags: model.NewTags(tagsOf(o.ObjectMeta)),
+		}
 		f.Config = i.config("RouteFilter "+o.Name, o.ObjectMeta, string(o.Spec.Type), o.Spec.RouteFilterConfig.Config)
 		i.put("RouteFilter "+o.Name, f)
 	}
@@ -217,7 +220,9 @@ func (i *importer) filters() {
 // globalConfigs reads the GlobalConfigs.
 func (i *importer) globalConfigs() {
 	for _, o := range i.in.GlobalConfigs {
-		g := &model.GlobalConfig{Name: nameOf(o.ObjectMeta, i.several), Type: string(o.Spec.Type), Tags: model.NewTags(tagsOf(o.ObjectMeta))}
+		g := &model.GlobalConfig{
+			Name: nameOf(o.ObjectMeta, i.several), Type: string(o.Spec.Type), Tags: model.NewTags(tagsOf(o.ObjectMeta)),
+		}
 		g.Config = i.config("GlobalConfig "+o.Name, o.ObjectMeta, string(o.Spec.Type), o.Spec.Config)
 		i.put("GlobalConfig "+o.Name, g)
 		if o.Spec.Proxy != "" && o.Spec.Proxy != gatewayv1.Unattached {
@@ -247,7 +252,8 @@ func (i *importer) warnOfProxies() {
 	}
 	if i.unnamed && len(others) > 0 {
 		slices.Sort(others)
-		i.warn("different proxy names: objects that name none belong to %q (--proxy names another), the others to %s", i.options.Proxy, strings.Join(others, ", "))
+		i.warn("different proxy names: objects that name none belong to %q (--proxy names another), the others to %s",
+			i.options.Proxy, strings.Join(others, ", "))
 	}
 }
 
@@ -259,7 +265,8 @@ func (i *importer) hosts() {
 	for _, o := range i.in.Hosts {
 		at, namespace, name := "GatewayHost "+o.Name, namespaceOf(o.ObjectMeta), nameOf(o.ObjectMeta, i.several)
 		if !i.isSame(name, o.Spec) {
-			i.add("%s: another GatewayHost is the service %q too, and differs: GatewayHosts with different proxy names may differ in spec.proxy only", at, name)
+			i.add("%s: another GatewayHost is the service %q too, and differs: "+
+				"GatewayHosts with different proxy names may differ in spec.proxy only", at, name)
 		}
 		s := model.NewService()
 		s.Name, s.Tags = name, model.NewTags(tagsOf(o.ObjectMeta))

@@ -40,7 +40,8 @@ func (i *importer) upstreams() {
 			*b.Weight = int32(n)
 		}
 		if len(s.Spec.Ports) != 1 {
-			i.add("%s: has %d ports, and the annotation %s does not say which", at, len(s.Spec.Ports), gatewayv1.AnnotationUpstream)
+			i.add("%s: has %d ports, and the annotation %s does not say which", at, len(s.Spec.Ports),
+				gatewayv1.AnnotationUpstream)
 			continue
 		}
 		b.Port = intstr.FromInt32(s.Spec.Ports[0].Port)
@@ -50,7 +51,9 @@ func (i *importer) upstreams() {
 
 // findService returns a Service of the objects, or nil.
 func (i *importer) findService(namespace, name string) *corev1.Service {
-	at := slices.IndexFunc(i.in.Services, func(s *corev1.Service) bool { return namespaceOf(s.ObjectMeta) == namespace && s.Name == name })
+	at := slices.IndexFunc(i.in.Services, func(s *corev1.Service) bool {
+		return namespaceOf(s.ObjectMeta) == namespace && s.Name == name
+	})
 	if at < 0 {
 		return nil
 	}
@@ -112,7 +115,8 @@ func (i *importer) address(s *corev1.Service, port corev1.ServicePort) (host str
 	host, number = s.Name+"."+namespaceOf(s.ObjectMeta)+".svc", int(port.Port)
 	var ips []string
 	for _, slice := range i.in.Slices {
-		if namespaceOf(slice.ObjectMeta) != namespaceOf(s.ObjectMeta) || slice.Labels[discoveryv1.LabelServiceName] != s.Name {
+		if namespaceOf(slice.ObjectMeta) != namespaceOf(s.ObjectMeta) ||
+			slice.Labels[discoveryv1.LabelServiceName] != s.Name {
 			continue
 		}
 		for _, e := range slice.Endpoints {
@@ -131,7 +135,8 @@ func (i *importer) address(s *corev1.Service, port corev1.ServicePort) (host str
 	case len(s.Spec.Selector) == 0 && len(ips) == 1:
 		host = ips[0]
 	default:
-		i.warn("Service %s/%s has no address outside the cluster: the upstream is %s, which only a gateway in it reaches", namespaceOf(s.ObjectMeta), s.Name, host)
+		i.warn("Service %s/%s has no address outside the cluster: the upstream is %s, which only a gateway in it reaches",
+			namespaceOf(s.ObjectMeta), s.Name, host)
 		number = int(port.Port)
 	}
 	if written != "" && sameAddress(written, host) {
@@ -182,7 +187,8 @@ func (i *importer) inlined(m metav1.ObjectMeta, name string) (text string, ok bo
 // passwords restores the passwords in the configuration of a filter that contained them.
 func (i *importer) passwords(m metav1.ObjectMeta, text string, config json.RawMessage) json.RawMessage {
 	var named, original model.BasicAuthFilter
-	if json.Unmarshal([]byte(text), &named) != nil || json.Unmarshal(config, &original) != nil || len(named.Users) != len(original.Users) {
+	if json.Unmarshal([]byte(text), &named) != nil || json.Unmarshal(config, &original) != nil ||
+		len(named.Users) != len(original.Users) {
 		return config // which is reported elsewhere
 	}
 	for n, u := range original.Users {
@@ -243,7 +249,8 @@ func (i *importer) loginUpstream(at, namespace, service, port string) string {
 	if port == "" && len(s.Spec.Ports) > 0 {
 		b.Port = intstr.FromInt32(s.Spec.Ports[0].Port)
 	}
-	if err := json.Unmarshal([]byte(cmp.Or(s.Annotations[gatewayv1.AnnotationUpstream], "{}")), &b.BackendSettings); err != nil {
+	if err := json.Unmarshal([]byte(cmp.Or(s.Annotations[gatewayv1.AnnotationUpstream], "{}")),
+		&b.BackendSettings); err != nil {
 		i.add("%s: the annotation %s of Service %s: %s", at, gatewayv1.AnnotationUpstream, service, err)
 	}
 	if weight, err := strconv.ParseInt(s.Annotations[gatewayv1.AnnotationWeight], 10, 32); err == nil {

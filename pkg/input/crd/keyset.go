@@ -24,8 +24,9 @@ func (e *exporter) keySets() {
 	for _, key := range e.source.keys(model.KindKeySet, "") {
 		set := e.source.objects[key].(*model.KeySet)
 		out := &corev1.Secret{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: e.meta(objectName(set.Name), set.Name, set.Tags),
-			Type: corev1.SecretTypeOpaque, Data: map[string][]byte{},
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: e.meta(objectName(set.Name), set.Name, set.Tags),
+			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{},
 		}
 		annotate(&out.ObjectMeta, gatewayv1.AnnotationSecretType, string(model.KindKeySet))
 		notes := map[string]keyNote{}
@@ -44,7 +45,8 @@ func (e *exporter) keySets() {
 		}
 		e.out.Secrets = append(e.out.Secrets, out)
 		if len(out.Data) > 0 {
-			e.todo = append(e.todo, fmt.Sprintf("give the clients of key set %s their keys again: in a key, which is base64, %q at the beginning becomes %q",
+			e.todo = append(e.todo, fmt.Sprintf("give the clients of key set %s their keys again: in a key, which is base64, "+
+				"%q at the beginning becomes %q",
 				set.Name, set.Name+"/", e.options.Namespace+"."+out.Name+"/"))
 		}
 	}
@@ -64,7 +66,8 @@ func (i *importer) keySetOf(at, namespace, name string) string {
 
 // isKeySet reports whether a Secret is a key set: Export made it of one, or a filter names it as one.
 func (i *importer) isKeySet(o *corev1.Secret) bool {
-	return o.Annotations[gatewayv1.AnnotationSecretType] == string(model.KindKeySet) || i.keySets[namespaceOf(o.ObjectMeta)+"/"+o.Name]
+	return o.Annotations[gatewayv1.AnnotationSecretType] == string(model.KindKeySet) ||
+		i.keySets[namespaceOf(o.ObjectMeta)+"/"+o.Name]
 }
 
 // keySet reads the Secret of a key set.
@@ -72,8 +75,10 @@ func (i *importer) keySet(o *corev1.Secret) {
 	at := fmt.Sprintf("Secret %s/%s", namespaceOf(o.ObjectMeta), o.Name)
 	set := &model.KeySet{Name: nameOf(o.ObjectMeta, i.several), Tags: model.NewTags(tagsOf(o.ObjectMeta))}
 	i.put(at, set)
-	if cluster := namespaceOf(o.ObjectMeta) + "." + o.Name; set.Name != cluster && o.Annotations[gatewayv1.AnnotationSecretType] == "" {
-		i.warn("%s: give its clients their keys again: in a key, which is base64, %q at the beginning becomes %q", at, cluster+"/", set.Name+"/")
+	if cluster := namespaceOf(o.ObjectMeta) + "." + o.Name; set.Name != cluster &&
+		o.Annotations[gatewayv1.AnnotationSecretType] == "" {
+		i.warn("%s: give its clients their keys again: in a key, which is base64, %q at the beginning becomes %q", at,
+			cluster+"/", set.Name+"/")
 	}
 	notes := map[string]keyNote{}
 	if text := o.Annotations[gatewayv1.AnnotationKeys]; text != "" {

@@ -52,7 +52,8 @@ func appendObjects[T runtime.Object](list []runtime.Object, objects []T) []runti
 
 // Add adds other objects.
 func (o *Objects) Add(other *Objects) {
-	o.Settings, o.Secrets, o.Services = append(o.Settings, other.Settings...), append(o.Secrets, other.Secrets...), append(o.Services, other.Services...)
+	o.Settings, o.Secrets, o.Services = append(o.Settings, other.Settings...), append(o.Secrets, other.Secrets...),
+		append(o.Services, other.Services...)
 	o.Slices, o.Filters = append(o.Slices, other.Slices...), append(o.Filters, other.Filters...)
 	o.GlobalConfigs, o.Hosts = append(o.GlobalConfigs, other.GlobalConfigs...), append(o.Hosts, other.Hosts...)
 }
@@ -61,8 +62,10 @@ func (o *Objects) Add(other *Objects) {
 // is empty. skipped are kinds that were left out.
 func (o *Objects) Foreign(skipped []string) string {
 	if len(o.Hosts)+len(o.Filters)+len(o.GlobalConfigs) > 0 ||
-		slices.ContainsFunc(o.Settings, func(m *corev1.ConfigMap) bool { return m.Annotations[gatewayv1.AnnotationSettings] != "" }) ||
-		slices.ContainsFunc(o.Services, func(s *corev1.Service) bool { return s.Annotations[gatewayv1.AnnotationUpstream] != "" }) {
+		slices.ContainsFunc(o.Settings,
+			func(m *corev1.ConfigMap) bool { return m.Annotations[gatewayv1.AnnotationSettings] != "" }) ||
+		slices.ContainsFunc(o.Services,
+			func(s *corev1.Service) bool { return s.Annotations[gatewayv1.AnnotationUpstream] != "" }) {
 		return ""
 	}
 	kinds := slices.Clone(skipped)
@@ -72,7 +75,8 @@ func (o *Objects) Foreign(skipped []string) string {
 	slices.Sort(kinds)
 	found := cmp.Or(strings.Join(slices.Compact(kinds), ", "), "nothing")
 	return fmt.Sprintf("there is no object of group %s, but %s: "+
-		`"kubectl get gatehouse,services,endpointslices,secrets,configmaps -o yaml" prints what is needed`, gatewayv1.Group, found)
+		`"kubectl get gatehouse,services,endpointslices,secrets,configmaps -o yaml" prints what is needed`, gatewayv1.Group,
+		found)
 }
 
 // Write writes the objects as YAML documents for kubectl apply, after the comments.

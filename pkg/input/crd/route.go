@@ -14,7 +14,8 @@ func checkRoute(r gatewayv1.Route) string {
 		what      string
 		have, max int
 	}{
-		{"methods", len(c.Methods), 16}, {"conditions on headers", len(c.Headers), 16}, {"conditions on query parameters", len(c.Query), 16},
+		{"methods", len(c.Methods), 16}, {"conditions on headers", len(c.Headers), 16},
+		{"conditions on query parameters", len(c.Query), 16},
 		{"upstreams", len(r.Services), 32}, {"filters", len(r.Filters), 32},
 	} {
 		if part.have > part.max {

@@ -57,7 +57,8 @@ func (e *exporter) secret(s *model.Secret) *corev1.Secret {
 	}
 	for _, text := range []string{s.PrivateKey, s.Value} {
 		if text == model.Redacted || model.IsSealed(text) {
-			e.add("%s: its contents are not in plain text in the document: give the key with --secret-key-file, or omit --secret-values", s.Key().Path())
+			e.add("%s: its contents are not in plain text in the document: give the key with --secret-key-file, "+
+				"or omit --secret-values", s.Key().Path())
 		}
 	}
 	switch {
@@ -86,18 +87,23 @@ func (e *exporter) inlineSecret(filter, what, text string) string {
 		return name
 	}
 	if text == model.Redacted || model.IsSealed(text) {
-		e.add("/filter/%s: its %s is not in plain text in the document: give the key with --secret-key-file, or omit --secret-values", filter, what)
+		e.add("/filter/%s: its %s is not in plain text in the document: give the key with --secret-key-file, "+
+			"or omit --secret-values", filter, what)
 	}
 	e.out.Secrets = append(e.out.Secrets, &corev1.Secret{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: e.options.Namespace},
-		Type: corev1.SecretTypeOpaque, Data: map[string][]byte{valueEntry: []byte(text)},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: e.options.Namespace},
+		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{valueEntry: []byte(text)},
 	})
 	return name
 }
 
 // readSecret reads a Secret, and its content only if values is set.
 func readSecret(o *corev1.Secret, name string, values bool) (s *model.Secret, fault string) {
-	s = &model.Secret{Name: name, Tags: model.NewTags(tagsOf(o.ObjectMeta)), SNI: o.Annotations[gatewayv1.AnnotationSNI], Type: o.Annotations[gatewayv1.AnnotationSecretType]}
+	s = &model.Secret{
+		Name: name, Tags: model.NewTags(tagsOf(o.ObjectMeta)), SNI: o.Annotations[gatewayv1.AnnotationSNI],
+		Type: o.Annotations[gatewayv1.AnnotationSecretType],
+	}
 	data := map[string]string{}
 	for key, value := range o.Data {
 		data[key] = string(value)

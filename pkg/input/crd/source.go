@@ -20,7 +20,10 @@ type source struct {
 // index reads a document. A name in a list that the document does not contain is a
 // problem.
 func index(doc *document.Document, p *problems) source {
-	s := source{objects: map[model.Key]model.Object{}, attached: map[model.Key]map[model.Kind][]string{}, proxies: map[model.Key][]string{}}
+	s := source{
+		objects: map[model.Key]model.Object{}, attached: map[model.Key]map[model.Kind][]string{},
+		proxies: map[model.Key][]string{},
+	}
 	for _, item := range doc.Items {
 		s.objects[item.Object.Key()] = item.Object
 	}

@@ -30,19 +30,22 @@ func (a *applier) checkBase(doc *Document) error {
 	case model.IsKind(err, model.Compacted):
 		return &model.Error{
 			Kind: model.Conflict, Hint: overwriteHint,
-			Message: fmt.Sprintf("the document comes from revision %d, and the history no longer reaches back to it", doc.Base.Revision),
+			Message: fmt.Sprintf("the document comes from revision %d, and the history no longer reaches back to it",
+				doc.Base.Revision),
 		}
 	case err != nil:
 		return err
 	case !known:
 		a.result.Warnings = append(a.result.Warnings, fmt.Sprintf(
-			"the document comes from revision %d of another gateway, or of a time before a restore: nothing was compared with what changed since", doc.Base.Revision))
+			"the document comes from revision %d of another gateway, or of a time before a restore: "+
+				"nothing was compared with what changed since", doc.Base.Revision))
 		return nil
 	case len(changed) == 0:
 		return nil
 	}
 	e := &model.Error{Kind: model.Conflict, Hint: overwriteHint, Message: fmt.Sprintf(
-		"the document changes what was changed after revision %d, from which it comes; nothing was changed", doc.Base.Revision)}
+		"the document changes what was changed after revision %d, from which it comes; nothing was changed",
+		doc.Base.Revision)}
 	for key, by := range changed {
 		e.Fields = append(e.Fields, model.FieldError{
 			Field: key.Path(), Message: fmt.Sprintf("changed in revision %d by %s: %s", by.Revision, by.Actor, by.Request),
@@ -53,4 +56,5 @@ func (a *applier) checkBase(doc *Document) error {
 	return e
 }
 
-const overwriteHint = "read it again and repeat the edit, or overwrite these changes: ?force=true, gatehouse apply --force"
+const overwriteHint = "read it again and repeat the edit, or overwrite these changes: ?force=true, " +
+	"gatehouse apply --force"

@@ -232,7 +232,8 @@ func settlePorts(item *Item, p *model.Proxy) bool {
 		return false
 	}
 	for i, f := range form.Fields(model.KindProxy) {
-		if port := map[string]*int{"http_port": &p.HTTPPort, "https_port": &p.HTTPSPort}[fieldKey(f)]; port != nil && item.isAbsent(i) {
+		if port := map[string]*int{"http_port": &p.HTTPPort, "https_port": &p.HTTPSPort}[fieldKey(f)]; port != nil &&
+			item.isAbsent(i) {
 			*port = *port%65535 + 1
 			return true
 		}

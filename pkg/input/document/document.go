@@ -54,7 +54,8 @@ type section struct {
 // sections returns those at the top level, in the order of writing.
 func sections() []section {
 	return []section{
-		{"upstreams", model.KindUpstream}, {"secrets", model.KindSecret}, {"keysets", model.KindKeySet}, {"filters", model.KindFilter},
+		{"upstreams", model.KindUpstream}, {"secrets", model.KindSecret}, {"keysets", model.KindKeySet},
+		{"filters", model.KindFilter},
 		{"globalconfigs", model.KindGlobalConfig}, {"services", model.KindService}, {"proxies", model.KindProxy},
 	}
 }
@@ -81,7 +82,9 @@ func isPart(kind model.Kind) bool {
 func listsOf(kind model.Kind) []section {
 	switch kind {
 	case model.KindService:
-		return []section{{"filters", model.KindServiceFilter}, {"secrets", model.KindServiceSecret}, {"proxies", model.KindProxyService}}
+		return []section{
+			{"filters", model.KindServiceFilter}, {"secrets", model.KindServiceSecret}, {"proxies", model.KindProxyService},
+		}
 	case model.KindRoute:
 		return []section{{"upstreams", model.KindRouteUpstream}, {"filters", model.KindRouteFilter}}
 	case model.KindProxy:

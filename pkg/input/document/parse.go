@@ -110,7 +110,8 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 func checkYAML(n *yaml.Node, depth int) error {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		return fmt.Errorf("line %d: anchors (&) and aliases (*) are not supported; quote a string that begins with one", n.Line)
+		return fmt.Errorf("line %d: anchors (&) and aliases (*) are not supported; quote a string that begins with one",
+			n.Line)
 	case n.Style&yaml.TaggedStyle != 0:
 		return fmt.Errorf("line %d: tags (!) are not supported; quote a string that begins with one", n.Line)
 	case n.Kind == yaml.ScalarNode:

@@ -127,7 +127,8 @@ func checkYAMLParts(data []byte) error {
 		}
 	}
 	if weight > maxYAMLParts {
-		return fmt.Errorf("has more parts than can be read at a time: %d, by its commas, colons, brackets and lines, and the limit is %d; "+
+		return fmt.Errorf("has more parts than can be read at a time: %d, by its commas, colons, brackets and lines, "+
+			"and the limit is %d; "+
 			"send it as JSON, or in several documents without prune", weight, maxYAMLParts)
 	}
 	return nil

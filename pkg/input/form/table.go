@@ -8,8 +8,8 @@ import (
 )
 
 // Fields lists the fields of a kind, in the order of documentation: those of its Go type with the tag form. The tag has
-// the name of the field, then, after commas, "required", "version" for text that may look like a number, and "pem=" with
-// the command that makes PEM from DER. Links have no fields.
+// the name of the field, then, after commas, "required", "version" for text that may look like a number, and "pem="
+// with the command that makes PEM from DER. Links have no fields.
 func Fields(kind model.Kind) (fields []Field) {
 	t := reflect.TypeOf(model.New(kind)).Elem()
 	for i := range t.NumField() {

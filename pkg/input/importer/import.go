@@ -145,7 +145,8 @@ func serviceOf(doc *openapi3.T, o Options, stored Stored) (*model.Service, error
 			return nil, badServer(err)
 		}
 		if host == "" {
-			return nil, &Error{Message: "the document's servers name no host: name the host of the service with --fqdn, such as --fqdn api.example.com, or --fqdn '*' for any"}
+			return nil, &Error{Message: "the document's servers name no host: name the host of the service with --fqdn, " +
+				"such as --fqdn api.example.com, or --fqdn '*' for any"}
 		}
 		svc.FQDN = host
 	}
@@ -178,7 +179,8 @@ func routeOf(op *operation, service string, old map[string]*model.Route) (*model
 	if was := old[op.name]; was != nil {
 		if !was.Tags.Has(Tag) {
 			return r, []Problem{{op.line, op.String(), fmt.Sprintf(
-				"the service has a route %q that no import made; delete it, or give it the tag %s to have it replaced", op.name, Tag)}}
+				"the service has a route %q that no import made; delete it, or give it the tag %s to have it replaced", op.name,
+				Tag)}}
 		}
 		r.Config, r.Tags = was.Config, was.Tags
 	}

@@ -50,7 +50,10 @@ func operations(doc *openapi3.T, preflight bool) (list []*operation, hidden []st
 		described := item.Operations()
 		for _, method := range slices.Sorted(maps.Keys(described)) {
 			op := described[method]
-			o := &operation{method: method, path: path, methods: []string{method}, id: op.OperationID, line: cmp.Or(operationLine(op), pathLine(item))}
+			o := &operation{
+				method: method, path: path, methods: []string{method}, id: op.OperationID,
+				line: cmp.Or(operationLine(op), pathLine(item)),
+			}
 			if op.Extensions[internal] == true || item.Extensions[internal] == true {
 				hidden = append(hidden, o.String())
 				continue
@@ -118,7 +121,8 @@ func preflights(bases []string) (list []*operation) {
 			continue // its operations have the same problem
 		}
 		list = append(list, &operation{
-			method: http.MethodOptions, methods: []string{http.MethodOptions}, path: base + "/", template: t, id: preflightID, below: true,
+			method: http.MethodOptions, methods: []string{http.MethodOptions}, path: base + "/", template: t, id: preflightID,
+			below: true,
 		})
 	}
 	return list
@@ -140,7 +144,8 @@ func nameAll(list []*operation) {
 		taken[o.name]++
 	}
 	for _, o := range list {
-		if len(o.name) > maxName || taken[o.name] > 1 && (o.name != o.id || ids[o.id] > 1) || o.name == "." || o.name == ".." {
+		if len(o.name) > maxName || taken[o.name] > 1 && (o.name != o.id || ids[o.id] > 1) || o.name == "." ||
+			o.name == ".." {
 			sum := sha256.Sum256([]byte(o.String()))
 			o.name = o.name[:min(len(o.name), maxName-9)] + "-" + hex.EncodeToString(sum[:4])
 		}

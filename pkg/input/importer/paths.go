@@ -139,7 +139,8 @@ func basePath(servers openapi3.Servers) (base, host string, err error) {
 	}
 	base = strings.TrimRight(u.EscapedPath(), "/")
 	if base != "" && base[0] != '/' {
-		return "", "", fmt.Errorf("%q is relative to where the document is published; write its path from the root, or the whole address", u)
+		return "", "", fmt.Errorf("%q is relative to where the document is published; write its path from the root, "+
+			"or the whole address", u)
 	}
 	return base, strings.ToLower(u.Hostname()), nil
 }

@@ -48,9 +48,11 @@ func read(ctx context.Context, data []byte, lenient, located bool) (*Description
 	}
 	switch {
 	case doc.Extensions["swagger"] != nil:
-		return nil, &Error{Message: fmt.Sprintf("the document is Swagger %v; convert it to OpenAPI 3 first", doc.Extensions["swagger"])}
+		return nil, &Error{Message: fmt.Sprintf("the document is Swagger %v; convert it to OpenAPI 3 first",
+			doc.Extensions["swagger"])}
 	case !strings.HasPrefix(doc.OpenAPI, "3."):
-		return nil, &Error{Message: fmt.Sprintf("the document says openapi: %q; this program reads OpenAPI 3, such as openapi: \"3.1.0\"", doc.OpenAPI)}
+		return nil, &Error{Message: fmt.Sprintf("the document says openapi: %q; this program reads OpenAPI 3, "+
+			"such as openapi: \"3.1.0\"", doc.OpenAPI)}
 	}
 	d := &Description{doc: doc, located: located, lenient: lenient}
 	problems := check(ctx, doc)

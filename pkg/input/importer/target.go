@@ -61,14 +61,16 @@ func targetOf(doc *openapi3.T, o Options, svc *model.Service) (target, error) {
 	// Validate finds a port that is not a number.
 	t.made.Port, _ = strconv.Atoi(cmp.Or(u.Port(), strconv.Itoa(t.made.Port)))
 	if errs := t.made.Validate(); len(errs) > 0 {
-		e := &Error{Message: "the upstream cannot be created from the document's first server; name the upstream with --upstream"}
+		e := &Error{Message: "the upstream cannot be created from the document's first server; " +
+			"name the upstream with --upstream"}
 		for _, f := range errs {
 			e.Problems = append(e.Problems, Problem{Where: f.Field, Message: f.Message})
 		}
 		return t, e
 	}
 	if svc.FQDN == host {
-		t.warnings = append(t.warnings, fmt.Sprintf("service and upstream are both %s: where clients reach this gateway by that name, "+
+		t.warnings = append(t.warnings, fmt.Sprintf("service and upstream are both %s: "+
+			"where clients reach this gateway by that name, "+
 			"give the address of the upstream instead (--upstream)", host))
 	}
 	return t, nil

@@ -17,7 +17,8 @@ func Config(kubeconfig string) (*rest.Config, error) {
 	var err error
 	if kubeconfig == "" {
 		if config, err = rest.InClusterConfig(); err != nil {
-			return nil, fmt.Errorf("this process does not run in a Pod with a service account: %w; name a kubeconfig file with --kubeconfig", err)
+			return nil, fmt.Errorf("this process does not run in a Pod with a service account: %w; "+
+				"name a kubeconfig file with --kubeconfig", err)
 		}
 	} else if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		return nil, fmt.Errorf("--kubeconfig: reading %s: %w", kubeconfig, err)

@@ -22,13 +22,16 @@ func (w *Watch) Elsewhere(key model.Key) string {
 	case model.KindGlobalConfig:
 		edit = w.editOf(key, gatewayv1.KindGlobalConfig)
 	case model.KindUpstream:
-		edit = "upstreams are the ports of Services, with what spec.routes[].services[] of a GatewayHost says of them; edit those with kubectl"
+		edit = "upstreams are the ports of Services, with what spec.routes[].services[] of a GatewayHost says of them; " +
+			"edit those with kubectl"
 	case model.KindSecret:
 		edit = "secrets are the Secrets that objects name; edit those with kubectl"
 	case model.KindKeySet, model.KindAPIKey:
 		edit = "key sets are the Secrets that RouteFilters name in keys; edit those with kubectl"
 	case model.KindProxy:
-		edit = "its proxies are those of --kubernetes-proxies, their fields are in the file of --kubernetes-proxy-settings, and spec.proxy of a GatewayHost or GlobalConfig attaches it"
+		edit = "its proxies are those of --kubernetes-proxies, " +
+			"their fields are in the file of --kubernetes-proxy-settings, " +
+			"and spec.proxy of a GatewayHost or GlobalConfig attaches it"
 	case "token":
 		return "tokens are stored in a database, and this process has none that outlives it (--mode kubernetes): " +
 			"give the API a token with --api-admin-token-file, and Envoys certificates with --xds-tls-client-ca"
@@ -48,7 +51,8 @@ func (w *Watch) editOf(key model.Key, kind string) string {
 	defer w.mu.Unlock()
 	for ref, o := range w.objects {
 		if ref.Kind == kind && slices.ContainsFunc(o.Made, func(m translate.Made) bool { return m.Key == key }) {
-			return fmt.Sprintf("edit %s with kubectl edit %s.%s -n %s %s", ref, resource, gatewayv1.Group, ref.Namespace, ref.Name)
+			return fmt.Sprintf("edit %s with kubectl edit %s.%s -n %s %s", ref, resource, gatewayv1.Group, ref.Namespace,
+				ref.Name)
 		}
 	}
 	return fmt.Sprintf("edit the %s objects with kubectl", kind)

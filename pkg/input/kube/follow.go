@@ -38,7 +38,9 @@ func newFollower(ctx context.Context, config *rest.Config, namespaces []string, 
 	}
 	f := &follower{queue: newQueue()}
 	f.faults = newFaults(log, f.queue.changed)
-	options := cache.Options{Scheme: types, Mapper: mapper(), ByObject: map[client.Object]cache.ByObject{}, NewInformer: f.newInformer}
+	options := cache.Options{
+		Scheme: types, Mapper: mapper(), ByObject: map[client.Object]cache.ByObject{}, NewInformer: f.newInformer,
+	}
 	if len(namespaces) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}
 		for _, n := range namespaces {
@@ -70,7 +72,9 @@ func newFollower(ctx context.Context, config *rest.Config, namespaces []string, 
 func (f *follower) run(ctx context.Context) error { return f.cache.Start(ctx) }
 
 // newInformer makes an informer whose requests are repeated until they are answered.
-func (f *follower) newInformer(lw toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+func (f *follower) newInformer(
+	lw toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+) toolscache.SharedIndexInformer {
 	r := &reader{kind: kindOf(of), inner: toolscache.ToListerWatcherWithContext(lw), faults: f.faults}
 	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
 		ListWithContextFunc: r.list, WatchFuncWithContext: r.watch,

@@ -53,12 +53,18 @@ func kinds() []kind {
 			gvk: own.WithKind(gatewayv1.KindReferenceGrant), object: &gatewayv1.ReferenceGrant{},
 			without: "references to other namespaces are refused",
 		},
-		{gvk: core.WithKind("Service"), object: &corev1.Service{}, needed: true, without: "no Envoy is answered", slim: slimService},
+		{
+			gvk: core.WithKind("Service"), object: &corev1.Service{}, needed: true, without: "no Envoy is answered",
+			slim: slimService,
+		},
 		{
 			gvk: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), object: &discoveryv1.EndpointSlice{}, needed: true,
 			without: "no Envoy is answered", slim: slimSlice,
 		},
-		{gvk: core.WithKind("Secret"), object: secret, without: "Secrets are fetched one by one every 20 s if that is allowed, and what needs one is closed otherwise"},
+		{
+			gvk: core.WithKind("Secret"), object: secret,
+			without: "Secrets are fetched one by one every 20 s if that is allowed, and what needs one is closed otherwise",
+		},
 	}
 }
 

@@ -321,7 +321,9 @@ func (w *Watch) tellUnreadable() {
 		}
 		w.world.SetUnreadable(k.gvk.Kind, why)
 		if failed {
-			conditions = append(conditions, model.Condition{Key: model.NewKey(Actor, k.resource()), Code: model.KubernetesUnreadable, Message: fault.sentence()})
+			conditions = append(conditions, model.Condition{
+				Key: model.NewKey(Actor, k.resource()), Code: model.KubernetesUnreadable, Message: fault.sentence(),
+			})
 		}
 	}
 	for key, why := range w.mirror.left {

@@ -57,7 +57,8 @@ func (m *mirror) write(ctx context.Context, request string, ops []translate.Op) 
 	}
 	for key, why := range refused {
 		m.left[key] = why
-		m.log.Error("an object of Kubernetes is left out, because the store refuses what it became", "object", key.Path(), "reason", why)
+		m.log.Error("an object of Kubernetes is left out, because the store refuses what it became", "object", key.Path(),
+			"reason", why)
 	}
 	return revision, nil
 }
@@ -99,7 +100,9 @@ func validate(obj model.Object) error {
 		return nil
 	}
 	if errs := v.Validate(); len(errs) > 0 {
-		return &model.Error{Kind: model.Invalid, Path: obj.Key().Path(), Message: errs[0].Field + " " + errs[0].Message, Fields: errs}
+		return &model.Error{
+			Kind: model.Invalid, Path: obj.Key().Path(), Message: errs[0].Field + " " + errs[0].Message, Fields: errs,
+		}
 	}
 	return nil
 }

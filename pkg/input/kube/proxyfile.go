@@ -70,7 +70,8 @@ func readProxies(text []byte, names []string) ([]*model.Proxy, error) {
 		for _, item := range doc.Items {
 			p, ok := item.Object.(*model.Proxy)
 			if !ok {
-				return nil, fmt.Errorf("line %d: %s is not a proxy: only proxies are allowed here", item.Line, item.Object.Key().Path())
+				return nil, fmt.Errorf("line %d: %s is not a proxy: only proxies are allowed here", item.Line,
+					item.Object.Key().Path())
 			}
 			if !slices.Contains(names, p.Name) {
 				return nil, fmt.Errorf("line %d: --kubernetes-proxies has no proxy %q", item.Line, p.Name)

@@ -63,7 +63,8 @@ func again[T any](ctx context.Context, r *reader, ask func() (T, error)) (T, err
 
 // isForInformer reports whether an error means that the next request must be a different one.
 func isForInformer(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsInvalid(err) ||
+		apierrors.IsBadRequest(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
@@ -136,7 +137,8 @@ func (f *faults) set(r *reader, now *fault) {
 		f.by[r] = *now
 		if !was || before.sentence() != now.sentence() {
 			signal(f.changed)
-			f.log.Warn("objects of Kubernetes cannot be read; what is live stays live", "kind", r.kind.gvk.Kind, "reason", now.sentence(), "without", r.kind.without)
+			f.log.Warn("objects of Kubernetes cannot be read; what is live stays live", "kind", r.kind.gvk.Kind,
+				"reason", now.sentence(), "without", r.kind.without)
 		}
 	}
 }

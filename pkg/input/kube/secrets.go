@@ -55,8 +55,8 @@ const (
 
 func newSecrets(api client.Reader, answered chan struct{}) *secrets {
 	return &secrets{
-		api: api, wake: make(chan struct{}, 1), answered: answered, versions: map[translate.Ref]string{}, again: map[translate.Ref]bool{},
-		asked: map[translate.Ref]progress{}, answers: map[translate.Ref]answer{},
+		api: api, wake: make(chan struct{}, 1), answered: answered, versions: map[translate.Ref]string{},
+		again: map[translate.Ref]bool{}, asked: map[translate.Ref]progress{}, answers: map[translate.Ref]answer{},
 	}
 }
 

@@ -20,7 +20,9 @@ const (
 // adminReads are the paths of Envoy's admin endpoint that only read, and show
 // nothing confidential.
 func adminReads() []string {
-	return []string{"/certs", "/clusters", "/listeners", "/memory", "/ready", "/server_info", "/stats", "/stats/prometheus"}
+	return []string{
+		"/certs", "/clusters", "/listeners", "/memory", "/ready", "/server_info", "/stats", "/stats/prometheus",
+	}
 }
 
 // AdminOptions are what the admin endpoint needs beside those options of the API
@@ -64,7 +66,8 @@ func (a *admin) forward(c *gin.Context) error {
 	case a.busy <- struct{}{}:
 		defer func() { <-a.busy }()
 	default:
-		return newProblem(http.StatusServiceUnavailable, "unavailable", "Envoy's admin endpoint has too many requests at a time; try again")
+		return newProblem(http.StatusServiceUnavailable, "unavailable",
+			"Envoy's admin endpoint has too many requests at a time; try again")
 	}
 	method, target := c.Request.Method, c.FullPath()
 	if method == http.MethodHead {
@@ -76,7 +79,8 @@ func (a *admin) forward(c *gin.Context) error {
 	resp, err := a.opts.Ask(ctx, method, target)
 	if err != nil {
 		a.log.DebugContext(ctx, "admin request not answered", "err", err)
-		return newProblem(http.StatusServiceUnavailable, "unavailable", "Envoy does not answer: it is starting or stopping; see its log")
+		return newProblem(http.StatusServiceUnavailable, "unavailable",
+			"Envoy does not answer: it is starting or stopping; see its log")
 	}
 	defer resp.Body.Close()
 	h := c.Writer.Header()
@@ -98,5 +102,6 @@ func (a *admin) forward(c *gin.Context) error {
 // refusePath answers 404 and names the socket of Envoy's own admin endpoint.
 func (a *admin) refusePath(c *gin.Context) {
 	a.writeProblem(c, newProblem(http.StatusNotFound, "not_found", "this port does not have "+shorten(requestPath(c))+
-		"; the user that runs the gateway has all of Envoy's admin endpoint at a Unix socket: curl --unix-socket "+a.opts.Socket+" http://envoy/help"))
+		"; the user that runs the gateway has all of Envoy's admin endpoint at a Unix socket: curl --unix-socket "+
+		a.opts.Socket+" http://envoy/help"))
 }

@@ -91,7 +91,8 @@ func newGuard(o Options, log *slog.Logger) *guard {
 	}
 	g := &guard{
 		tokens: o.Tokens, mayOpen: o.OpenWithoutTokens, now: o.Now, log: log,
-		origins: http.NewCrossOriginProtection(), failures: newFailures(), told: newFailures(), touched: map[string]time.Time{},
+		origins: http.NewCrossOriginProtection(), failures: newFailures(), told: newFailures(),
+		touched: map[string]time.Time{},
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -121,7 +122,8 @@ func (s *server) authenticate(c *gin.Context) {
 // isPublic reports whether the call needs no token.
 func isPublic(c *gin.Context) bool {
 	path := c.FullPath() // empty if there is nothing
-	return slices.Contains([]string{"/", "/health", "/ready", "/openapi.yaml", "/docs"}, path) || strings.HasPrefix(path, "/docs/")
+	return slices.Contains([]string{"/", "/health", "/ready", "/openapi.yaml", "/docs"}, path) ||
+		strings.HasPrefix(path, "/docs/")
 }
 
 // isSafe reports whether the method changes nothing (RFC 9110 section 9.2.1).
@@ -170,7 +172,8 @@ func (g *guard) checkHost(sent string) error {
 		return nil
 	}
 	return refusal(http.StatusForbidden, "forbidden_host", "The Host is not one of this API",
-		`the Host "`+shorten(sent)+`" is neither an address nor localhost; if it is a name of this API, start it with --api-hosts and that name`)
+		`the Host "`+shorten(sent)+`" is neither an address nor localhost; if it is a name of this API, `+
+			`start it with --api-hosts and that name`)
 }
 
 // identify finds out who makes the request. A token that is sent is always

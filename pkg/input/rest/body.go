@@ -62,7 +62,8 @@ func readBytes(c *gin.Context) ([]byte, error) {
 		return nil, nil
 	}
 	if enc := c.GetHeader("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return nil, newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type", fmt.Sprintf("Content-Encoding %q is not supported; send the body as it is", enc))
+		return nil, newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			fmt.Sprintf("Content-Encoding %q is not supported; send the body as it is", enc))
 	}
 	return data, nil
 }

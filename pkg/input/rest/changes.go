@@ -126,7 +126,8 @@ func (p *changePrinter) print(w store.Written) {
 		if is.IsValid() {
 			p.text = appendValue(append(p.text, `,"after":`...), shownAfter.Field(i))
 		}
-		if one := cmp.Or(w.After, w.Before); action != "update" && isSame(reflect.ValueOf(one).Elem().Field(i), p.standardOf(one).Field(i)) {
+		if one := cmp.Or(w.After, w.Before); action != "update" &&
+			isSame(reflect.ValueOf(one).Elem().Field(i), p.standardOf(one).Field(i)) {
 			p.text = append(p.text, `,"default":true`...)
 		}
 		p.text = append(p.text, '}')

@@ -46,7 +46,8 @@ func (s *server) readConfig(c *gin.Context) error {
 	}
 	opts.Revision = opts.Revision || !query.Has("revision")
 	if opts.Sealed && identityOf(c).role == store.RoleViewer {
-		return refusal(http.StatusForbidden, "forbidden", "The role does not allow this", "sealed secrets are shown to the role admin only; leave secrets=sealed out")
+		return refusal(http.StatusForbidden, "forbidden", "The role does not allow this",
+			"sealed secrets are shown to the role admin only; leave secrets=sealed out")
 	}
 	contentType := "application/yaml"
 	if accept := strings.Join(c.Request.Header.Values("Accept"), ","); accept != "" && !accepts(accept, contentType) {
@@ -186,6 +187,7 @@ func (s *server) enterApply(c *gin.Context) (leave func(), err error) {
 	case <-wait.C:
 		c.Header("Retry-After", retryAfter)
 		return nil, newProblem(http.StatusTooManyRequests, "too_many_requests",
-			fmt.Sprintf("other documents are being applied, one at a time, and this one waited for more than %s; nothing was changed; try again", applyWait))
+			fmt.Sprintf("other documents are being applied, one at a time, and this one waited for more than %s; "+
+				"nothing was changed; try again", applyWait))
 	}
 }

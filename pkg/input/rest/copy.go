@@ -122,7 +122,8 @@ func copyRoute(w store.Writer, from, to, name string) (model.Object, error) {
 
 // warnNoLogin says that what was copied requires no login any more.
 func warnNoLogin(w store.Writer, from, to string) error {
-	links, err := store.List[*model.ServiceFilter](w, store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(from)}})
+	links, err := store.List[*model.ServiceFilter](w,
+		store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(from)}})
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,8 @@ func warnNoLogin(w store.Writer, from, to string) error {
 		}
 		there := model.NewKey(model.KindServiceFilter, to, l.Filter)
 		if _, err := w.Get(there); model.IsKind(err, model.NotFound) {
-			w.Warn(there.Owner().Path() + " does not require the login of " + l.Key().Owner().Path() + ": POST " + there.Path() + " attaches it")
+			w.Warn(there.Owner().Path() + " does not require the login of " + l.Key().Owner().Path() + ": POST " + there.Path() +
+				" attaches it")
 		} else if err != nil {
 			return err
 		}

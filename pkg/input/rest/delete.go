@@ -71,8 +71,9 @@ func (s *server) checkProxyIsUnused(r store.Reader, key model.Key) error {
 	}
 	e := &model.Error{
 		Kind: model.InUse, Path: key.Path(),
-		Message: fmt.Sprintf("proxy %q is in use: %s attached and %s connected", key.Name(), count(len(links), "service"), count(envoys, "Envoy")),
-		Hint:    "detach its services and stop its Envoys, or force it: ?force=true, gatehouse delete --force",
+		Message: fmt.Sprintf("proxy %q is in use: %s attached and %s connected", key.Name(), count(len(links), "service"),
+			count(envoys, "Envoy")),
+		Hint: "detach its services and stop its Envoys, or force it: ?force=true, gatehouse delete --force",
 	}
 	for _, link := range links[:min(len(links), store.MaxReferences)] {
 		e.ReferencedBy = append(e.ReferencedBy, link.Key().Attached().Path())

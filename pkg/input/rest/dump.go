@@ -178,7 +178,8 @@ func dumpService(r store.Reader, name string) (dumpedService, error) {
 // dumpRoutes lists the routes of a service, each with its upstreams and
 // filters in the order in which they were attached.
 func dumpRoutes(r store.Reader, service string) ([]dumpedRoute, error) {
-	routes, err := store.List[*model.Route](r, store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey(service)}})
+	routes, err := store.List[*model.Route](r,
+		store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey(service)}})
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,9 @@ func (s *server) explainQuery(c *gin.Context, more func(store.Reader) error) ([]
 	}
 	if query.Has("address") {
 		if r.Client, err = netip.ParseAddr(query.Get("address")); err != nil || r.Client.Zone() != "" {
-			errs = append(errs, model.FieldError{Field: "address", Message: fmt.Sprintf("%q is not an IPv4 or IPv6 address", query.Get("address"))})
+			errs = append(errs, model.FieldError{
+				Field: "address", Message: fmt.Sprintf("%q is not an IPv4 or IPv6 address", query.Get("address")),
+			})
 		}
 	}
 	if err := invalidFields(errs); err != nil {

@@ -38,8 +38,8 @@ func (s *server) writeNotReady(c *gin.Context, why error) {
 	s.writeProblem(c, newProblem(http.StatusServiceUnavailable, "unavailable", "not ready: "+why.Error()))
 }
 
-// Starting answers while there is no store yet: the process lives, and everything else is 503 with the reason, which why
-// returns.
+// Starting answers while there is no store yet: the process lives, and everything else is 503 with the reason, which
+// why returns.
 func Starting(log *slog.Logger, why func() error) http.Handler {
 	s := newServer(Options{Log: log})
 	s.router.Use(s.limitIdle, s.logRequest, s.recover)

@@ -82,7 +82,9 @@ func (s *server) addLink(kind model.Kind) {
 		return s.deleteObject(c, kind, func(n names) model.Key { return keyOf(kind, n).Attached() })
 	})
 	s.get(path, func(c *gin.Context) error {
-		return s.readObject(c, attaches, func(n names) []model.Key { return append(wayTo(kind, n), keyOf(kind, n).Attached()) })
+		return s.readObject(c, attaches, func(n names) []model.Key {
+			return append(wayTo(kind, n), keyOf(kind, n).Attached())
+		})
 	})
 	owner := kind.Row().Owner()
 	s.addLinked(linked{
@@ -101,7 +103,8 @@ func (s *server) addUsers(kind, user model.Kind) {
 	}
 	namers := slices.Contains(kind.UserKinds(), l.kind)
 	switch {
-	case l.kind == user && slices.ContainsFunc(kind.UserKinds(), func(link model.Kind) bool { return link.Row().Owner() == user && link.Row().Attaches() == kind }):
+	case l.kind == user && slices.ContainsFunc(kind.UserKinds(),
+		func(link model.Kind) bool { return link.Row().Owner() == user && link.Row().Attaches() == kind }):
 		return // it follows in the list of those that it is attached to, which has this path
 	case l.kind != user && namers:
 		l.also = &linked{path: l.path, of: kind, kind: l.kind, link: l.kind, target: model.Object.Key, unlinked: user}

@@ -207,7 +207,9 @@ func withName(kind model.Kind, n names, sent []form.Value) ([]form.Value, []mode
 		if v.Shape == form.IsText && v.Text == n[kind] {
 			return sent, nil
 		}
-		return sent, []model.FieldError{{Field: name, Message: fmt.Sprintf("must be %q as in the path, or be omitted: a name cannot be changed", n[kind])}}
+		return sent, []model.FieldError{{
+			Field: name, Message: fmt.Sprintf("must be %q as in the path, or be omitted: a name cannot be changed", n[kind]),
+		}}
 	}
 	return append(sent, form.Value{Name: name, Shape: form.IsText, Text: n[kind]}), nil
 }

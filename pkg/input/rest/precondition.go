@@ -76,7 +76,9 @@ func checkPrecondition(c *gin.Context, r store.Reader, key model.Key) error {
 
 // checkPreconditionOfLink is checkPrecondition for a path that may be that of a
 // link, a read of which shows another object.
-func checkPreconditionOfLink(c *gin.Context, r store.Reader, key model.Key, shown func(names) model.Key, n names) error {
+func checkPreconditionOfLink(
+	c *gin.Context, r store.Reader, key model.Key, shown func(names) model.Key, n names,
+) error {
 	if shown == nil {
 		return checkPrecondition(c, r, key)
 	}

@@ -55,7 +55,8 @@ func readEnd(text string, now time.Time) (model.Time, error) {
 		}
 	}
 	return model.Time{}, invalidFields([]model.FieldError{{
-		Field: endParameter, Message: fmt.Sprintf("%q is not a date such as 2026-12-24, a time such as 2026-12-24T00:00:00Z, or a number of days such as 30d", text),
+		Field: endParameter, Message: fmt.Sprintf("%q is not a date such as 2026-12-24, "+
+			"a time such as 2026-12-24T00:00:00Z, or a number of days such as 30d", text),
 	}})
 }
 
@@ -190,7 +191,9 @@ func isTrue(query url.Values, name string) (bool, error) {
 			return false, nil
 		}
 	}
-	return false, invalidFields([]model.FieldError{{Field: name, Message: fmt.Sprintf("%q is neither true nor false", query.Get(name))}})
+	return false, invalidFields([]model.FieldError{{
+		Field: name, Message: fmt.Sprintf("%q is neither true nor false", query.Get(name)),
+	}})
 }
 
 // isPossibleName reports whether an object may have this name. Names of routes have

@@ -117,7 +117,8 @@ func pathRevision(c *gin.Context) (int64, error) {
 	if err != nil || n < 1 {
 		return 0, &model.Error{
 			Kind: model.NotFound, Path: requestPath(c),
-			Message: fmt.Sprintf("revision %q does not exist", shorten(c.Param("revision"))), Hint: "a revision is a number, 1 or higher",
+			Message: fmt.Sprintf("revision %q does not exist", shorten(c.Param("revision"))),
+			Hint:    "a revision is a number, 1 or higher",
 		}
 	}
 	return n, nil

@@ -8,7 +8,8 @@ import (
 )
 
 // rootPolicy makes a browser load nothing.
-const rootPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+const rootPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; " +
+	"form-action 'none'"
 
 // rootPage is what a browser shows at the root of the API.
 const rootPage = `<!DOCTYPE html>

@@ -22,8 +22,8 @@ type secretView struct {
 
 func viewSecret(o *model.Secret) secretView {
 	v := secretView{
-		ID: o.ID, Name: o.Name, Type: o.Type, SNI: o.SNI, Fingerprint: o.Fingerprint, Subject: o.Subject, HostNames: []string{},
-		NotAfter: o.NotAfter, Tags: o.Tags, CreateTS: o.CreateTS, UpdateTS: o.UpdateTS,
+		ID: o.ID, Name: o.Name, Type: o.Type, SNI: o.SNI, Fingerprint: o.Fingerprint, Subject: o.Subject,
+		HostNames: []string{}, NotAfter: o.NotAfter, Tags: o.Tags, CreateTS: o.CreateTS, UpdateTS: o.UpdateTS,
 	}
 	if leaf := o.Leaf(); leaf != nil {
 		v.Issuer, v.HostNames = leaf.Issuer.String(), notNull(model.NamesOf(leaf))

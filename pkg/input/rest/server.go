@@ -128,7 +128,8 @@ func newServer(o Options) *server {
 	s := &server{
 		store: o.Store, word: cmp.Or(o.SchemaWord, "core_db"), log: o.Log,
 		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, warn: o.Warn, router: newRouter(),
-		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), pace: cmp.Or(o.Pace, 30*time.Second), large: readers{by: map[string]int{}},
+		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), pace: cmp.Or(o.Pace, 30*time.Second),
+		large:    readers{by: map[string]int{}},
 		applying: make(chan struct{}, 1), metrics: o.Metrics, loginTest: o.LoginTest, onAnswer: o.Observe, onStop: o.OnStop,
 		elsewhere: o.Elsewhere, degraded: o.Degraded,
 	}

@@ -151,7 +151,8 @@ func (s *server) createToken(c *gin.Context, _ names, sent []form.Value) (made m
 	}
 	text := store.MakeToken()
 	t.Hash = store.HashToken(text)
-	return madeToken{Name: t.Name, Role: t.Role, Token: text}, "/token/" + t.Name, s.guard.tokens.CreateToken(c.Request.Context(), t)
+	return madeToken{Name: t.Name, Role: t.Role, Token: text}, "/token/" + t.Name,
+		s.guard.tokens.CreateToken(c.Request.Context(), t)
 }
 
 func (s *server) deleteToken(ctx context.Context, n names) error {
@@ -168,7 +169,9 @@ type tokenField struct {
 }
 
 // bindToken reads the fields of token and returns what is wrong with them.
-func bindToken(sent []form.Value, fields []tokenField, token interface{ Validate() []model.FieldError }) []model.FieldError {
+func bindToken(
+	sent []form.Value, fields []tokenField, token interface{ Validate() []model.FieldError },
+) []model.FieldError {
 	var known, unknown form.Errors
 	seen, bad := map[string]bool{}, map[string]bool{}
 	reject := func(name, format string, args ...any) {

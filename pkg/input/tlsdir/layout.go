@@ -177,7 +177,8 @@ func (l *layout) removeTwins() {
 		if twin.name != first.name {
 			return false
 		}
-		l.note(cmp.Or(twin.cert, twin.key), true, "is of a pair with the name %s, and so is %s, which is used; rename one of the two", first.name, cmp.Or(first.cert, first.key))
+		l.note(cmp.Or(twin.cert, twin.key), true, "is of a pair with the name %s, and so is %s, which is used; "+
+			"rename one of the two", first.name, cmp.Or(first.cert, first.key))
 		return true
 	})
 }

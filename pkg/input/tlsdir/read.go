@@ -32,7 +32,8 @@ func readPair(f files) (pair, error) {
 	case f.key == "":
 		return pair{}, fmt.Errorf("%s has no key beside it (%s.key, privkey.pem or tls.key)", f.cert, f.name)
 	case f.cert == "":
-		return pair{}, fmt.Errorf("%s has no certificate beside it (%s.crt, %s.pem, fullchain.pem or tls.crt)", f.key, f.name, f.name)
+		return pair{}, fmt.Errorf("%s has no certificate beside it (%s.crt, %s.pem, fullchain.pem or tls.crt)", f.key, f.name,
+			f.name)
 	}
 	cert, err := readFile(f.cert)
 	if err != nil {
@@ -103,7 +104,8 @@ func (p pair) check() (chain, error) {
 		return nil, fmt.Errorf("%s %s", map[bool]string{true: p.key, false: p.cert}[bad.Field == "Secret_key"], bad.Message)
 	}
 	if _, err := tls.X509KeyPair(p.certPEM, p.keyPEM); err != nil {
-		return nil, fmt.Errorf("the key in %s does not belong to the certificate in %s: one of the two has been replaced, and the other half is waited for", p.key, p.cert)
+		return nil, fmt.Errorf("the key in %s does not belong to the certificate in %s: one of the two has been replaced, "+
+			"and the other half is waited for", p.key, p.cert)
 	}
 	return parseChain(p.certPEM)
 }

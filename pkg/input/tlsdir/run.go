@@ -82,7 +82,8 @@ func openWatcher(o Options) *watcher {
 	}
 	system, err := fsnotify.NewWatcher()
 	if err != nil {
-		w.log.Warn("changes in the directory of certificates are not notified, it is read from time to time", "dir", o.Path, "every", o.Every, "err", err)
+		w.log.Warn("changes in the directory of certificates are not notified, it is read from time to time", "dir", o.Path,
+			"every", o.Every, "err", err)
 		return w
 	}
 	w.system, w.events, w.errors = system, system.Events, system.Errors
@@ -119,7 +120,8 @@ func (w *watcher) follow(dirs []string) (more bool) {
 			_ = w.system.Remove(dir)
 		}
 		if err := w.system.Add(dir); err != nil {
-			w.log.Warn("changes in a directory of certificates are not notified, it is read from time to time", "dir", dir, "err", err)
+			w.log.Warn("changes in a directory of certificates are not notified, it is read from time to time", "dir", dir,
+				"err", err)
 			info = nil
 		}
 		w.followed[dir] = info

@@ -148,7 +148,8 @@ func (d *Dir) sync(ctx context.Context, c checked) (result, error) {
 		if res.decision == keep {
 			c.state.agree(seen)
 		} else {
-			c.state.compared, c.state.revision, c.state.anothers = true, seen, map[bool]string{true: fingerprint(old)}[res.decision == yield]
+			c.state.compared, c.state.revision, c.state.anothers = true, seen,
+				map[bool]string{true: fingerprint(old)}[res.decision == yield]
 		}
 		return res, nil
 	case err == nil:
@@ -166,7 +167,9 @@ func (d *Dir) write(w store.Writer, p pair, old *model.Secret, res *result) erro
 	}
 	obj.Cert, obj.PrivateKey = string(p.certPEM), string(p.keyPEM)
 	if bad := obj.Validate(); len(bad) > 0 {
-		return &model.Error{Kind: model.Invalid, Path: obj.Key().Path(), Message: "the secret would not be valid", Fields: bad}
+		return &model.Error{
+			Kind: model.Invalid, Path: obj.Key().Path(), Message: "the secret would not be valid", Fields: bad,
+		}
 	}
 	if _, err := store.Put(w, obj); err != nil {
 		return err

@@ -96,7 +96,8 @@ func New(o Options) (*Dir, error) {
 		o.Path = path
 	}
 	if _, err := os.ReadDir(o.Path); err != nil {
-		return nil, fmt.Errorf("reading --tls-dir %s: %w: it must be a directory that the user that runs the program can read", o.Path, pathCause(err))
+		return nil, fmt.Errorf("reading --tls-dir %s: %w: "+
+			"it must be a directory that the user that runs the program can read", o.Path, pathCause(err))
 	}
 	if o.Check == nil {
 		o.Check = func(store.Reader, store.Changes) error { return nil }
@@ -125,9 +126,11 @@ func (d *Dir) Warnings(written store.Changes) ([]string, error) {
 		switch {
 		case held == "" || after != nil && after.Fingerprint == held:
 		case after == nil:
-			list = append(list, fmt.Sprintf("%s comes from the files in %s (--tls-dir), which would create it again; remove the files first", c.Key.Path(), d.opts.Path))
+			list = append(list, fmt.Sprintf("%s comes from the files in %s (--tls-dir), which would create it again; "+
+				"remove the files first", c.Key.Path(), d.opts.Path))
 		default:
-			list = append(list, fmt.Sprintf("%s comes from the files in %s (--tls-dir), which replace what is written here; change the files", c.Key.Path(), d.opts.Path))
+			list = append(list, fmt.Sprintf("%s comes from the files in %s (--tls-dir), which replace what is written here; "+
+				"change the files", c.Key.Path(), d.opts.Path))
 		}
 	}
 	if known {
@@ -230,7 +233,9 @@ func (d *Dir) read(f files, now time.Time) (c checked, wait time.Duration, err e
 
 // store stores the pairs that differ from what is stored. It adds to the problems and to what
 // is held. away says that the database is unavailable.
-func (d *Dir) store(ctx context.Context, pairs []checked, now time.Time, problems map[model.Key]string, held map[string]string) (away bool) {
+func (d *Dir) store(
+	ctx context.Context, pairs []checked, now time.Time, problems map[model.Key]string, held map[string]string,
+) (away bool) {
 	type difference struct {
 		checked
 		against string
@@ -315,9 +320,11 @@ func (d *Dir) storeOne(ctx context.Context, c checked, now time.Time) (wrong str
 	}
 	switch res.decision {
 	case yield:
-		return fmt.Sprintf("%s is older than the certificate that another control plane has stored from its --tls-dir, which stays: give both the same files", c.cert), false
+		return fmt.Sprintf("%s is older than the certificate that another control plane has stored from its --tls-dir, "+
+			"which stays: give both the same files", c.cert), false
 	case refuse:
-		return fmt.Sprintf("the secret contains a value, or a certificate without a key, and %s does not replace either; rename the files, or delete the secret", c.cert), false
+		return fmt.Sprintf("the secret contains a value, or a certificate without a key, and %s does not replace either; "+
+			"rename the files, or delete the secret", c.cert), false
 	case write:
 		d.opts.Log.Info("certificate of a directory stored", "secret", c.name, "cert", c.cert, "rev", res.revision,
 			"names", c.have[0].DNSNames, "not_after", c.have[0].NotAfter)

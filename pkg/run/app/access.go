@@ -20,7 +20,9 @@ type port struct {
 
 // checkAccess decides whether the API may be open while there is no token, and
 // says in the log who can call it (rest-api.md, "Authentication").
-func checkAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens store.Tokens, log *slog.Logger) (mayOpen bool, err error) {
+func checkAccess(
+	ctx context.Context, cfg config.Config, addr net.Addr, tokens store.Tokens, log *slog.Logger,
+) (mayOpen bool, err error) {
 	p := port{"api-addr", cfg.APIAddr, addr, "change everything"}
 	needed, err := p.needsToken(ctx, cfg, tokens)
 	switch {
@@ -37,14 +39,17 @@ func checkAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens s
 }
 
 // checkAdminAccess is the same for the admin port.
-func checkAdminAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens store.Tokens, log *slog.Logger) (mayOpen bool, err error) {
+func checkAdminAccess(
+	ctx context.Context, cfg config.Config, addr net.Addr, tokens store.Tokens, log *slog.Logger,
+) (mayOpen bool, err error) {
 	p := port{"admin-addr", cfg.AdminAddr, addr, "read the state of the gateway and change Envoy's log level"}
 	needed, err := p.needsToken(ctx, cfg, tokens)
 	switch {
 	case err != nil:
 		return false, err
 	case !needed && !p.local():
-		log.Warn("everybody who reaches the admin port can use it without a token", "admin", addr.String(), "reason", "--insecure-api")
+		log.Warn("everybody who reaches the admin port can use it without a token", "admin", addr.String(),
+			"reason", "--insecure-api")
 	case !p.local():
 		log.Warn("tokens reach the admin port unencrypted: let a proxy do TLS", "admin", addr.String())
 	}
@@ -64,11 +69,13 @@ func (p port) needsToken(ctx context.Context, cfg config.Config, tokens store.To
 	}
 	some, err := tokens.HasTokens(ctx)
 	if err == nil && !some && !p.local() && !cfg.InsecureAPI {
-		give := "give a token with --api-admin-token-file, make one with gatehouse token create NAME --role admin " + databaseFlag(cfg)
+		give := "give a token with --api-admin-token-file, make one with gatehouse token create NAME --role admin " +
+			databaseFlag(cfg)
 		if cfg.Mode == config.ModeKubernetes {
 			give = "give a token with --api-admin-token-file"
 		}
-		err = &SettingError{fmt.Errorf("--%s %s is not a loopback address and the REST API has no token, so everybody who reaches it could %s: %s, or allow it with --insecure-api",
+		err = &SettingError{fmt.Errorf("--%s %s is not a loopback address and the REST API has no token, "+
+			"so everybody who reaches it could %s: %s, or allow it with --insecure-api",
 			p.flag, p.given, p.could, give)}
 	}
 	return some, err

@@ -37,7 +37,9 @@ func listenAPI(ctx context.Context, cfg config.Config, log *slog.Logger) (*apiSe
 	}
 	a := &apiServer{listener: l, served: make(chan error, 1)}
 	a.Server = &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*a.handler.Load()).ServeHTTP(w, r) }),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			(*a.handler.Load()).ServeHTTP(w, r)
+		}),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		IdleTimeout:       2 * time.Minute,

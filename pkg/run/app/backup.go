@@ -62,7 +62,8 @@ func Backup(ctx context.Context, cfg config.Config, env Env, o BackupOptions) er
 	if o.File == Standard {
 		name = "standard output"
 	}
-	_, err = fmt.Fprintf(env.Stderr, "wrote revision %d (schema %d, %s) to %s\n", made.Revision, made.Schema, sizeText(made.Size), name)
+	_, err = fmt.Fprintf(env.Stderr, "wrote revision %d (schema %d, %s) to %s\n", made.Revision, made.Schema,
+		sizeText(made.Size), name)
 	return errors.Join(err, printKey(env.Stderr, path, keyErr, made.KeyOpens))
 }
 
@@ -73,7 +74,8 @@ func printKey(w io.Writer, path string, keyErr error, opens bool) error {
 	case keyErr != nil:
 		text = "its secrets need the key file of the server, which is not in it and cannot be checked: " + keyErr.Error()
 	case !opens:
-		text = "its secrets need a key file, which is not in it, and " + path + " is another one: name the right one with --secret-key-file"
+		text = "its secrets need a key file, which is not in it, and " + path +
+			" is another one: name the right one with --secret-key-file"
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
@@ -141,8 +143,10 @@ func openForRestore(cfg config.Config, dsn string, checkOnly bool) (*seal.Keyrin
 		return keyring, err
 	}
 	return nil, &model.Error{
-		Kind: model.Conflict, Message: "the database " + databasePath(dsn) + " is used by " + holder + ", and a restore replaces it",
-		Hint: "stop that process, run this again, then start it again; Envoys that it did not start go on with what they have meanwhile",
+		Kind: model.Conflict, Message: "the database " + databasePath(dsn) + " is used by " + holder +
+			", and a restore replaces it",
+		Hint: "stop that process, run this again, then start it again; " +
+			"Envoys that it did not start go on with what they have meanwhile",
 	}
 }
 
@@ -162,7 +166,8 @@ func openBackup(file, dsn string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file: name a file that gatehouse backup has written, or - for standard input", file)
+		err = fmt.Errorf("%s is not a regular file: name a file that gatehouse backup has written, or - for standard input",
+			file)
 	}
 	if database, statErr := os.Stat(databasePath(dsn)); err == nil && statErr == nil && os.SameFile(info, database) {
 		err = fmt.Errorf("%s is the database that would be replaced: name a file that gatehouse backup has written", file)
@@ -179,7 +184,8 @@ func printRestored(w io.Writer, done sqlstore.Restored, name string, checkOnly b
 	if checkOnly {
 		did = "could restore"
 	}
-	fmt.Fprintf(&b, "%s revision %d of %s (schema %d, %s) as %s\n", did, done.Revision, name, done.Schema, sizeText(done.Size), done.Path)
+	fmt.Fprintf(&b, "%s revision %d of %s (schema %d, %s) as %s\n", did, done.Revision, name, done.Schema,
+		sizeText(done.Size), done.Path)
 	fmt.Fprintf(&b, "the key opens %s\n", countText(done.Secrets, "sealed text"))
 	for _, path := range done.Unopened {
 		fmt.Fprintf(&b, "the key does not open the secrets of %s: set them again\n", path)
@@ -195,7 +201,8 @@ func printRestored(w io.Writer, done sqlstore.Restored, name string, checkOnly b
 		tokens = append(tokens, t.Path())
 	}
 	if len(tokens) > 0 {
-		fmt.Fprintf(&b, "these tokens are valid, also if they were revoked after the backup: %s\n", strings.Join(tokens, ", "))
+		fmt.Fprintf(&b, "these tokens are valid, also if they were revoked after the backup: %s\n",
+			strings.Join(tokens, ", "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -229,7 +236,8 @@ func pgRestoreError(dsn, file string) error {
 	}
 	return &model.Error{
 		Kind: model.Invalid, Message: "gatehouse restore is for SQLite; PostgreSQL has a program of its own",
-		Hint: "run: pg_restore --clean --if-exists --no-owner --single-transaction --dbname=" + quoteWord(withoutPassword(dsn)) + " " + quoteWord(file),
+		Hint: "run: pg_restore --clean --if-exists --no-owner --single-transaction --dbname=" +
+			quoteWord(withoutPassword(dsn)) + " " + quoteWord(file),
 	}
 }
 

@@ -97,7 +97,9 @@ func openControlPlane(
 	registry := status.NewRegistry()
 	source := newAnnouncer(p.store, registry, env.Log)
 	ads := p.newServer(cfg, registry, own, lost, source.configured.Load)
-	p.logins = &loginWatch{registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now}
+	p.logins = &loginWatch{
+		registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now,
+	}
 	known := &knownLimits{}
 	p.expiry = expiry.New(expiry.Options{Source: source, Status: registry, Log: env.Log, Now: time.Now, Port: p.xds.ends})
 	if err := p.openKubernetes(ctx, cfg, p.expiry, registry); err != nil {
@@ -114,7 +116,8 @@ func openControlPlane(
 	if err != nil {
 		return nil, err
 	}
-	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
+	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log,
+		newProxy, p.ready
 	if err := p.addChecks(ctx, cfg, registry, &access); err != nil {
 		return nil, err
 	}
@@ -129,8 +132,8 @@ func openControlPlane(
 	access.Wait = wait.everywhere(p.replicas)
 	health := upstreams.New(ads, own.upstreams)
 	access.Live = inspect.Sources{
-		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held, Replica: p.replica,
-		Explain: explainer(ads, known, health), Upstreams: health.Upstreams,
+		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held,
+		Replica: p.replica, Explain: explainer(ads, known, health), Upstreams: health.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.conditions,
 	}
 	p.showOthers(&access.Live)
@@ -311,7 +314,8 @@ func (p *controlPlane) close() {
 func listen(ctx context.Context, addr, flag, what string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("the %s cannot listen on %s: %w: stop what uses the address, or choose another with --%s", what, addr, err, flag)
+		return nil, fmt.Errorf("the %s cannot listen on %s: %w: stop what uses the address, or choose another with --%s",
+			what, addr, err, flag)
 	}
 	return l, nil
 }

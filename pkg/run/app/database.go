@@ -72,7 +72,9 @@ const (
 
 // awaitStore is openStore for a server: it waits for a database that is away, as the server does when it loses the
 // database later. Meanwhile api says so.
-func awaitStore(ctx context.Context, cfg config.Config, api *apiServer, log *slog.Logger) (opened *sqlstore.Store, lost string, err error) {
+func awaitStore(
+	ctx context.Context, cfg config.Config, api *apiServer, log *slog.Logger,
+) (opened *sqlstore.Store, lost string, err error) {
 	var reason atomic.Pointer[string]
 	api.answerStarting(answerStartingAfter, log, func() error {
 		if why := reason.Load(); why != nil {
@@ -91,7 +93,8 @@ func awaitStore(ctx context.Context, cfg config.Config, api *apiServer, log *slo
 		}
 		why := err.Error()
 		if last := reason.Swap(&why); last == nil || *last != why || time.Since(told) >= remindEvery {
-			log.Warn("waiting for the database, which does not answer", "err", err, "waited", time.Since(began).Round(time.Millisecond))
+			log.Warn("waiting for the database, which does not answer", "err", err,
+				"waited", time.Since(began).Round(time.Millisecond))
 			told = time.Now()
 		}
 		select {
@@ -105,7 +108,9 @@ func awaitStore(ctx context.Context, cfg config.Config, api *apiServer, log *slo
 
 // openStore opens the database with the key that seals its secrets. lost says why the
 // database seems to replace one that was lost; empty means that it does not.
-func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened *sqlstore.Store, lost string, err error) {
+func openStore(
+	ctx context.Context, cfg config.Config, log *slog.Logger,
+) (opened *sqlstore.Store, lost string, err error) {
 	dsn, err := databaseURL(cfg)
 	if err != nil {
 		return nil, "", err
@@ -148,7 +153,9 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened
 // the data directory, and the key next to it was made for another database. For a database
 // elsewhere the key proves nothing. A note keeps the reason until there is a
 // configuration, because a later start cannot detect it anymore.
-func seemsLost(ctx context.Context, cfg config.Config, s *sqlstore.Store, keyFile string, keyMade bool) (string, error) {
+func seemsLost(
+	ctx context.Context, cfg config.Config, s *sqlstore.Store, keyFile string, keyMade bool,
+) (string, error) {
 	const note = "lost"
 	var configured bool
 	err := s.Read(ctx, func(r store.Reader) (err error) {
@@ -213,7 +220,8 @@ func secretKeyFile(cfg config.Config) (string, error) {
 		return cfg.SecretKeyFile, nil
 	}
 	if cfg.DataDir == "" {
-		return "", errors.New("--secret-key-file: not given, and neither is --data-dir, where the key would be made; give one of them")
+		return "", errors.New("--secret-key-file: not given, and neither is --data-dir, where the key would be made; " +
+			"give one of them")
 	}
 	dir, err := dataDir(cfg)
 	return filepath.Join(dir, "secret.key"), err

@@ -47,7 +47,8 @@ func debugHandler() http.Handler {
 	mux.HandleFunc(debugPath+"trace", pprof.Trace)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isFromPage(r) {
-			http.Error(w, "this server answers tools such as go tool pprof at a loopback address or localhost, and no other web pages", http.StatusForbidden)
+			http.Error(w, "this server answers tools such as go tool pprof at a loopback address or localhost, "+
+				"and no other web pages", http.StatusForbidden)
 			return
 		}
 		mux.ServeHTTP(w, r)

@@ -41,7 +41,9 @@ func thisMachine(cfg config.Config) (egress.Machine, error) {
 
 // addChecks adds the checks that run after a write. The addresses of the program are
 // known once it serves.
-func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, registry *status.Registry, to *rest.Options) error {
+func (p *controlPlane) addChecks(
+	ctx context.Context, cfg config.Config, registry *status.Registry, to *rest.Options,
+) error {
 	machine, err := thisMachine(cfg)
 	if err != nil {
 		return err
@@ -49,10 +51,14 @@ func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, registr
 	// A transaction has no context of its own; the program's outlives it.
 	ctx = context.WithoutCancel(ctx)
 	rules := func() precheck.Rules {
-		return precheck.Rules{Upstreams: upstreamLists(cfg), Lua: cfg.AllowLua, Machine: machine, OwnAddresses: p.listenAddresses(), Unseal: p.store.Unseal, Open: func() (bool, error) {
-			some, err := p.store.HasTokens(ctx)
-			return !some && cfg.APIAdminToken == "", err
-		}}
+		return precheck.Rules{
+			Upstreams: upstreamLists(cfg), Lua: cfg.AllowLua, Machine: machine,
+			OwnAddresses: p.listenAddresses(), Unseal: p.store.Unseal,
+			Open: func() (bool, error) {
+				some, err := p.store.HasTokens(ctx)
+				return !some && cfg.APIAdminToken == "", err
+			},
+		}
 	}
 	to.Check = func(r store.Reader, written store.Changes) error { return rules().Check(r, written) }
 	to.CheckRollback = func(r store.Reader, written store.Changes) error {
@@ -67,13 +73,15 @@ func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, registr
 // listenAddresses returns the addresses where the program listens.
 func (p *controlPlane) listenAddresses() []egress.OwnAddress {
 	list := []egress.OwnAddress{
-		{What: "Gatehouse's own API", Addr: addrPort(p.api.listener.Addr().String())}, {What: "Gatehouse's own xDS server", Addr: addrPort(p.xds.listener.Addr().String())},
+		{What: "Gatehouse's own API", Addr: addrPort(p.api.listener.Addr().String())},
+		{What: "Gatehouse's own xDS server", Addr: addrPort(p.xds.listener.Addr().String())},
 	}
 	if p.admin != "" {
 		list = append(list, egress.OwnAddress{What: "Envoy's admin endpoint", Addr: addrPort(p.admin)})
 	}
 	if p.debug != nil {
-		list = append(list, egress.OwnAddress{What: "Gatehouse's own debug server", Addr: addrPort(p.debug.listener.Addr().String())})
+		list = append(list,
+			egress.OwnAddress{What: "Gatehouse's own debug server", Addr: addrPort(p.debug.listener.Addr().String())})
 	}
 	return list
 }
@@ -94,7 +102,9 @@ func (p *controlPlane) foreignRules(cfg config.Config) (*egress.Foreign, error) 
 		}
 		return list
 	}
-	return &egress.Foreign{Allow: cfg.UpstreamAllow, Machine: machine, OwnAddresses: places, ClusterDomain: clusterDomain()}, nil
+	return &egress.Foreign{
+		Allow: cfg.UpstreamAllow, Machine: machine, OwnAddresses: places, ClusterDomain: clusterDomain(),
+	}, nil
 }
 
 // clusterDomain returns the domain of the cluster that this Pod is in; the default elsewhere.

@@ -29,7 +29,8 @@ func explainer(ads *server.Server, known *knownLimits, health *upstreams.Health)
 			at := slices.IndexFunc(groups, func(g group) bool {
 				return slices.Equal(g.state.Hosts, have.Hosts) && slices.Equal(g.state.Clusters, have.Snapshot.Clusters) &&
 					slices.Equal(g.state.Endpoints, have.Snapshot.Endpoints) &&
-					slices.Equal(g.state.Listeners, have.Snapshot.Listeners) && slices.Equal(g.state.Extensions, have.Snapshot.Extensions) && slices.Equal(g.state.Refused, refused) &&
+					slices.Equal(g.state.Listeners, have.Snapshot.Listeners) &&
+					slices.Equal(g.state.Extensions, have.Snapshot.Extensions) && slices.Equal(g.state.Refused, refused) &&
 					slices.Equal(g.state.Secrets, have.Snapshot.Secrets) && slices.Equal(g.certificates, have.Snapshot.Certificates)
 			})
 			if at < 0 {
@@ -69,6 +70,7 @@ func refusedListeners(have server.Have) []explain.RefusedListener {
 
 func stateOf(s *snapshot.Snapshot, hosts []*snapshot.Host) explain.State {
 	return explain.State{
-		Listeners: s.Listeners, Clusters: s.Clusters, Endpoints: s.Endpoints, Secrets: s.Secrets, Extensions: s.Extensions, Certificates: s.Candidates, Routes: s.RouteConfiguration(), Hosts: hosts,
+		Listeners: s.Listeners, Clusters: s.Clusters, Endpoints: s.Endpoints, Secrets: s.Secrets, Extensions: s.Extensions,
+		Certificates: s.Candidates, Routes: s.RouteConfiguration(), Hosts: hosts,
 	}
 }

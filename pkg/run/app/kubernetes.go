@@ -28,7 +28,9 @@ const mirrorEntries = 10_000
 
 // openMirror opens the private database of a process whose configuration comes from Kubernetes (ADR 0065). It is
 // empty, and its key is in memory. dir is removed when the process stops, or at the next start if it was killed.
-func openMirror(ctx context.Context, cfg config.Config, log *slog.Logger) (opened *sqlstore.Store, dir *standalone.RunDir, err error) {
+func openMirror(
+	ctx context.Context, cfg config.Config, log *slog.Logger,
+) (opened *sqlstore.Store, dir *standalone.RunDir, err error) {
 	sealer, err := seal.NewMemory()
 	if err != nil {
 		return nil, nil, err
@@ -56,7 +58,9 @@ func openMirror(ctx context.Context, cfg config.Config, log *slog.Logger) (opene
 
 // openKubernetes makes the watch that keeps the mirror equal to what Kubernetes has, if the configuration comes from
 // there. source is the mirror, as the build loop sees it.
-func (p *controlPlane) openKubernetes(ctx context.Context, cfg config.Config, source store.Source, registry *status.Registry) error {
+func (p *controlPlane) openKubernetes(
+	ctx context.Context, cfg config.Config, source store.Source, registry *status.Registry,
+) error {
 	if cfg.Mode != config.ModeKubernetes {
 		return nil
 	}
@@ -67,8 +71,8 @@ func (p *controlPlane) openKubernetes(ctx context.Context, cfg config.Config, so
 		return err
 	}
 	p.kube, err = kube.New(ctx, kube.Options{
-		Config: where, Namespaces: cfg.Kubernetes.Namespaces, HostNames: cfg.Kubernetes.HostNames, Proxies: cfg.Kubernetes.Proxies,
-		ProxySettings: cfg.Kubernetes.ProxySettings, ClusterDomain: clusterDomain(),
+		Config: where, Namespaces: cfg.Kubernetes.Namespaces, HostNames: cfg.Kubernetes.HostNames,
+		Proxies: cfg.Kubernetes.Proxies, ProxySettings: cfg.Kubernetes.ProxySettings, ClusterDomain: clusterDomain(),
 		Store: p.store, Source: source, Status: registry, Log: p.log,
 	})
 	return err

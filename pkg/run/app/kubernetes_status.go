@@ -40,7 +40,9 @@ type kubeStatus struct {
 }
 
 // openKubeStatus sends no request yet. report is that of this replica, without what Kubernetes said.
-func (p *controlPlane) openKubeStatus(cfg config.Config, registry *status.Registry, report func() replicas.Report) (*kubeStatus, error) {
+func (p *controlPlane) openKubeStatus(
+	cfg config.Config, registry *status.Registry, report func() replicas.Report,
+) (*kubeStatus, error) {
 	where, err := kube.Config(cfg.Kubernetes.Config)
 	if err != nil {
 		return nil, err
@@ -53,8 +55,8 @@ func (p *controlPlane) openKubeStatus(cfg config.Config, registry *status.Regist
 	lease := "gatehouse-status-" + installation
 	k := &kubeStatus{faults: &writeFaults{registry: registry, log: p.log, by: map[string]string{}}}
 	k.board, err = board.New(board.Options{
-		Config: where, Namespace: namespace, Installation: installation, Replica: p.replica, Service: cfg.Kubernetes.XDSService,
-		Pod: os.Getenv("POD_NAME"), PodUID: os.Getenv("POD_UID"),
+		Config: where, Namespace: namespace, Installation: installation, Replica: p.replica,
+		Service: cfg.Kubernetes.XDSService, Pod: os.Getenv("POD_NAME"), PodUID: os.Getenv("POD_UID"),
 	})
 	if err != nil {
 		return nil, err
@@ -69,14 +71,17 @@ func (p *controlPlane) openKubeStatus(cfg config.Config, registry *status.Regist
 		return nil, err
 	}
 	k.looker = kubestatus.NewLooker(kubestatus.Sources{
-		Proxies: cfg.Kubernetes.Proxies, Objects: func(ctx context.Context) ([]kubestatus.Cached, error) { return cachedObjects(ctx, p.kube) },
-		Became: p.kube.Objects, Report: k.report, Registry: registry, Log: p.log,
+		Proxies: cfg.Kubernetes.Proxies,
+		Objects: func(ctx context.Context) ([]kubestatus.Cached, error) { return cachedObjects(ctx, p.kube) },
+		Became:  p.kube.Objects, Report: k.report, Registry: registry, Log: p.log,
 		Installations: k.installations,
-		Others:        func() []replicas.Other { return p.replicas.Others() }, Moved: func() <-chan struct{} { return p.replicas.Moved() }, Heard: k.board.Synced,
+		Others:        func() []replicas.Other { return p.replicas.Others() },
+		Moved:         func() <-chan struct{} { return p.replicas.Moved() }, Heard: k.board.Synced,
 	})
 	p.kube.OnChange(k.looker.Tell)
 	k.writer, err = kubestatus.New(kubestatus.Options{
-		Config: where, Controller: namespace + "/" + lease, Look: k.looker.Look, Changed: k.looker.Changed(), Fault: k.faults.set, Log: p.log,
+		Config: where, Controller: namespace + "/" + lease, Look: k.looker.Look, Changed: k.looker.Changed(),
+		Fault: k.faults.set, Log: p.log,
 	})
 	if err != nil {
 		return nil, err
@@ -102,8 +107,8 @@ func (k *kubeStatus) run(ctx context.Context, group *errgroup.Group) {
 	})
 }
 
-// homeNamespace returns the namespace of the Lease and of the replicas' ConfigMaps: that of the Pod, otherwise that of the
-// kubeconfig file.
+// homeNamespace returns the namespace of the Lease and of the replicas' ConfigMaps: that of the Pod, otherwise that of
+// the kubeconfig file.
 func homeNamespace(kubeconfig string) (string, error) {
 	if own := os.Getenv("POD_NAMESPACE"); own != "" {
 		return own, nil
@@ -115,7 +120,9 @@ func homeNamespace(kubeconfig string) (string, error) {
 		}
 		return strings.TrimSpace(string(own)), nil
 	}
-	file := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil)
+	file := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil,
+	)
 	namespace, _, err := file.Namespace()
 	if err != nil {
 		return "", fmt.Errorf("--kubeconfig: reading %s: %w", kubeconfig, err)
@@ -223,7 +230,9 @@ func (f *writeFaults) set(what, message string) {
 	}
 	var list []model.Condition
 	for what, message := range f.by {
-		list = append(list, model.Condition{Key: model.NewKey(kube.Actor, what), Code: model.KubernetesUnwritable, Message: message})
+		list = append(list, model.Condition{
+			Key: model.NewKey(kube.Actor, what), Code: model.KubernetesUnwritable, Message: message,
+		})
 	}
 	f.registry.SetConditions("kubernetes status", list)
 }

@@ -38,9 +38,12 @@ func (w *loginWatch) handleLine(line []byte) {
 	if !fresh {
 		return
 	}
-	w.log.Warn("login failed", "service", f.Service, "login", f.Login.Path(), "code", f.Reason.Code, "reason", f.Reason.Message,
+	w.log.Warn("login failed", "service", f.Service, "login", f.Login.Path(), "code", f.Reason.Code,
+		"reason", f.Reason.Message,
 		"request_id", f.RequestID, "more", more)
-	w.registry.RecordLogin(model.Condition{Key: model.ServiceKey(f.Service), Code: f.Reason.Code, Message: f.Reason.Message})
+	w.registry.RecordLogin(model.Condition{
+		Key: model.ServiceKey(f.Service), Code: f.Reason.Code, Message: f.Reason.Message,
+	})
 }
 
 func (w *loginWatch) conditions() []model.Condition { return w.counts.Conditions(w.now()) }

@@ -11,7 +11,9 @@ import (
 
 // watchProviders makes the source of the build loop that learns from identity
 // providers.
-func (p *controlPlane) watchProviders(cfg config.Config, settings compile.Settings, registry *status.Registry) (*providers.Watch, error) {
+func (p *controlPlane) watchProviders(
+	cfg config.Config, settings compile.Settings, registry *status.Registry,
+) (*providers.Watch, error) {
 	client, err := p.providerClient(cfg, settings)
 	if err != nil {
 		return nil, err
@@ -33,7 +35,9 @@ func (p *controlPlane) providerClient(cfg config.Config, settings compile.Settin
 		return nil, err
 	}
 	return oidc.NewClient(oidc.Options{
-		Rules:       oidc.Rules{Upstreams: settings.Upstreams, Allow: cfg.ProviderAllow, Machine: machine, OwnAddresses: p.listenAddresses},
+		Rules: oidc.Rules{
+			Upstreams: settings.Upstreams, Allow: cfg.ProviderAllow, Machine: machine, OwnAddresses: p.listenAddresses,
+		},
 		Authorities: settings.Authorities, Open: settings.Open,
 	}), nil
 }

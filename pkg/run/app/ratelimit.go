@@ -37,7 +37,10 @@ func openLimiter(ctx context.Context, cfg config.Config, dir *standalone.RunDir,
 	if cfg.RateLimitAddress != "" {
 		return nil, nil
 	}
-	l := &limiter{engine: embedded.New(embedded.Options{Log: log}), grpc: grpc.NewServer(grpc.NumStreamWorkers(limiterWorkers)), path: dir.Join("ratelimit.sock")}
+	l := &limiter{
+		engine: embedded.New(embedded.Options{Log: log}), grpc: grpc.NewServer(grpc.NumStreamWorkers(limiterWorkers)),
+		path: dir.Join("ratelimit.sock"),
+	}
 	l.engine.Register(l.grpc)
 	var err error
 	if l.listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", l.path); err != nil {

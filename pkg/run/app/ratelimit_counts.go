@@ -53,12 +53,14 @@ func (l *limiter) counts(_ context.Context, domains []*limits.Domain) []inspect.
 		c := inspect.RateLimitCounts{Counted: true, Top: []inspect.RateLimited{}}
 		for _, s := range stats {
 			if s.Domain == d.Wire() {
-				c.Limits = append(c.Limits, inspect.RateLimit{Limit: s.Key, Hits: s.Hits, Near: s.Near, Over: s.Over, Shadow: s.Shadow})
+				c.Limits = append(c.Limits,
+					inspect.RateLimit{Limit: s.Key, Hits: s.Hits, Near: s.Near, Over: s.Over, Shadow: s.Shadow})
 			}
 		}
 		for _, v := range most {
 			if v.Domain == d.Wire() && len(c.Top) < topShown {
-				c.Top = append(c.Top, inspect.RateLimited{Limit: v.Key, Value: v.Value, Shadow: v.Shadow, Over: v.Count, Error: v.Error})
+				c.Top = append(c.Top,
+					inspect.RateLimited{Limit: v.Key, Value: v.Value, Shadow: v.Shadow, Over: v.Count, Error: v.Error})
 			}
 		}
 		list[i] = c

@@ -20,7 +20,8 @@ func AddSecretKey(cfg config.Config, env Env) error {
 	if err := seal.Add(path); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s has one more key: copy it to every control plane, then run gatehouse secret-key rotate\n", path)
+	_, err = fmt.Fprintf(env.Stdout, "%s has one more key: copy it to every control plane, "+
+		"then run gatehouse secret-key rotate\n", path)
 	return err
 }
 
@@ -38,7 +39,8 @@ func RotateSecretKey(ctx context.Context, cfg config.Config, env Env, removeOld 
 		if err := sealAgain(ctx, env, db, keyring, path, removeOld); err != nil || removeOld {
 			return err
 		}
-		_, err := fmt.Fprintf(env.Stdout, "the old keys are still in %s; once every control plane has this file: gatehouse secret-key remove-old\n", path)
+		_, err := fmt.Fprintf(env.Stdout, "the old keys are still in %s; once every control plane has this file: "+
+			"gatehouse secret-key remove-old\n", path)
 		return err
 	})
 }
@@ -51,7 +53,9 @@ func RemoveOldSecretKeys(ctx context.Context, cfg config.Config, env Env) error 
 	})
 }
 
-func sealAgain(ctx context.Context, env Env, db *sqlstore.Store, keyring *seal.Keyring, path string, removeOld bool) error {
+func sealAgain(
+	ctx context.Context, env Env, db *sqlstore.Store, keyring *seal.Keyring, path string, removeOld bool,
+) error {
 	// Read before the first text is sealed: while this stays the primary key, nothing
 	// was sealed with another.
 	primary, err := keyring.Primary()
@@ -86,7 +90,9 @@ func countText(n int, what string) string {
 
 // withSecrets opens an existing database with its existing key: a new database or key
 // would suggest that the old key is not needed anymore.
-func withSecrets(ctx context.Context, cfg config.Config, env Env, work func(*sqlstore.Store, *seal.Keyring, string) error) error {
+func withSecrets(
+	ctx context.Context, cfg config.Config, env Env, work func(*sqlstore.Store, *seal.Keyring, string) error,
+) error {
 	path, err := secretKeyFile(cfg)
 	if err != nil {
 		return err

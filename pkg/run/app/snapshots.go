@@ -45,7 +45,9 @@ func (s snapshots) Resources(proxy string, types []string) ([]inspect.Resource, 
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, inspect.Resource{TypeURL: r.Body.GetTypeUrl(), Name: r.Name, Version: r.Version, Objects: keysOf(r.Objects), JSON: body})
+		list = append(list, inspect.Resource{
+			TypeURL: r.Body.GetTypeUrl(), Name: r.Name, Version: r.Version, Objects: keysOf(r.Objects), JSON: body,
+		})
 	}
 	return list, nil
 }

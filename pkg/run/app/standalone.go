@@ -52,7 +52,8 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	adminSocket := dir.Join(standalone.AdminSocket)
 	envoyAdmin := standalone.NewAdmin(adminSocket)
 	running := ownEnvoy{cfg.Proxy, dir.Join("xds.sock"), upstreams.NewOwnEnvoy(envoyAdmin.Get)}
-	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) }, limits, running)
+	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) }, limits,
+		running)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,9 @@ func accessLog(env Env) io.Writer {
 }
 
 // runDemo shows a first service, or says why it cannot.
-func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlane, own *model.Proxy, child *standalone.Envoy) error {
+func runDemo(
+	ctx context.Context, cfg config.Config, env Env, plane *controlPlane, own *model.Proxy, child *standalone.Envoy,
+) error {
 	reason, err := demoObstacle(ctx, cfg, plane.store)
 	if held := plane.held(); held != "" && reason == "" {
 		reason = held + "." // the demo waits for an Envoy
@@ -118,8 +121,8 @@ func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlan
 	}
 	at := func(port int) string { return reachableAddr(&net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: port}) }
 	demo := standalone.Demo{
-		API: plane.api.url(reachableAddr(plane.api.listener.Addr())), Gateway: "http://" + at(own.HTTPPort), HTTPS: "https://" + at(own.HTTPSPort),
-		Token: cfg.APIAdminToken, TokenText: "$GATEHOUSE_API_ADMIN_TOKEN",
+		API: plane.api.url(reachableAddr(plane.api.listener.Addr())), Gateway: "http://" + at(own.HTTPPort),
+		HTTPS: "https://" + at(own.HTTPSPort), Token: cfg.APIAdminToken, TokenText: "$GATEHOUSE_API_ADMIN_TOKEN",
 		Proxy: cfg.Proxy, Ready: child.Ready(), Out: env.Stdout,
 		Program: env.Program, LogFile: env.LogFile,
 	}

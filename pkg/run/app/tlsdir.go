@@ -11,7 +11,9 @@ import (
 // followCertificates makes the watch that keeps the secrets of --tls-dir. Its writes
 // are checked like those of the API. The API warns of writes to secrets that the
 // directory holds.
-func (p *controlPlane) followCertificates(cfg config.Config, registry *status.Registry, access *rest.Options) (err error) {
+func (p *controlPlane) followCertificates(
+	cfg config.Config, registry *status.Registry, access *rest.Options,
+) (err error) {
 	if cfg.TLSDir == "" {
 		return nil
 	}

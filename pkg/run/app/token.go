@@ -66,8 +66,10 @@ func needAdmin(ctx context.Context, tokens store.Tokens) error {
 		return nil
 	}
 	return &model.Error{
-		Kind: model.Conflict, Message: "no token with the role admin exists yet, and a token with the role viewer cannot change anything",
-		Hint: "create one first: gatehouse token create NAME --role admin; or set --without-admin if the server has --api-admin-token-file",
+		Kind: model.Conflict, Message: "no token with the role admin exists yet, " +
+			"and a token with the role viewer cannot change anything",
+		Hint: "create one first: gatehouse token create NAME --role admin; " +
+			"or set --without-admin if the server has --api-admin-token-file",
 	}
 }
 

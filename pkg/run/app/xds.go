@@ -37,9 +37,11 @@ type xdsPort struct {
 	own string
 }
 
-// open reads the certificates of the port, which is bound, and decides which clients must authenticate. own is the Envoy of
-// this program.
-func (x *xdsPort) open(ctx context.Context, cfg config.Config, tokens store.ProxyTokens, own ownEnvoy, log *slog.Logger) (err error) {
+// open reads the certificates of the port, which is bound, and decides which clients must authenticate. own is the
+// Envoy of this program.
+func (x *xdsPort) open(
+	ctx context.Context, cfg config.Config, tokens store.ProxyTokens, own ownEnvoy, log *slog.Logger,
+) (err error) {
 	x.refusals, x.own = server.NewRefusals(log), own.proxy
 	if cfg.XDSTLSCert != "" {
 		x.tls, err = xdsauth.OpenTLS(xdsauth.TLSOptions{
@@ -76,16 +78,21 @@ func (x *xdsPort) params(p envoy.Params) envoy.Params {
 	return p
 }
 
-// checkXDSAccess decides whether the port is open to clients that do not authenticate. It logs who may read configurations.
-func checkXDSAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens store.ProxyTokens, log *slog.Logger) (open bool, err error) {
+// checkXDSAccess decides whether the port is open to clients that do not authenticate. It logs who may read
+// configurations.
+func checkXDSAccess(
+	ctx context.Context, cfg config.Config, addr net.Addr, tokens store.ProxyTokens, log *slog.Logger,
+) (open bool, err error) {
 	p := port{flag: "xds-addr", given: cfg.XDSAddr, addr: addr}
 	at := []any{"xds", addr.String()}
 	switch {
 	case cfg.InsecureXDS && p.local():
-		log.Info("the xds port requires no authentication, and only this machine reaches it", append(at, "reason", "--insecure-xds")...)
+		log.Info("the xds port requires no authentication, and only this machine reaches it",
+			append(at, "reason", "--insecure-xds")...)
 		return true, nil
 	case cfg.InsecureXDS:
-		log.Warn("everybody who reaches the xds port can read every configuration, private keys included", append(at, "reason", "--insecure-xds")...)
+		log.Warn("everybody who reaches the xds port can read every configuration, private keys included",
+			append(at, "reason", "--insecure-xds")...)
 		return true, nil
 	case cfg.XDSTLSClientCA != "":
 		log.Info("clients of the xds port authenticate", append(at, "by", "certificate or token")...)
@@ -101,11 +108,14 @@ func checkXDSAccess(ctx context.Context, cfg config.Config, addr net.Addr, token
 		return false, err
 	}
 	if !some {
-		return false, &SettingError{fmt.Errorf("--%s %s is not a loopback address, and clients do not authenticate there, so everybody who reaches it could read the configuration of every proxy, "+
-			"private keys included: give it a certificate with --xds-tls-cert and --xds-tls-key, and the authority of the Envoys' certificates with --xds-tls-client-ca "+
+		return false, &SettingError{fmt.Errorf("--%s %s is not a loopback address, and clients do not authenticate there, "+
+			"so everybody who reaches it could read the configuration of every proxy, "+
+			"private keys included: give it a certificate with --xds-tls-cert and --xds-tls-key, "+
+			"and the authority of the Envoys' certificates with --xds-tls-client-ca "+
 			"(gatehouse pki makes them), or allow it with --insecure-xds", p.flag, p.given)}
 	}
-	log.Warn("tokens reach the xds port unencrypted, and so do private keys: give --xds-tls-cert", append(at, "by", "token")...)
+	log.Warn("tokens reach the xds port unencrypted, and so do private keys: give --xds-tls-cert",
+		append(at, "by", "token")...)
 	return false, nil
 }
 

@@ -52,7 +52,8 @@ type Client struct {
 // New returns a client and makes no call. The error is about Options.
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(o.Server)
-	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil ||
+		base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("the server %q is not an address such as http://127.0.0.1:1323", o.Server)
 	}
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -258,9 +259,11 @@ func (c *Client) unreachableError(r Request, err error) error {
 			r.Method, r.Path, c.base, c.options.Timeout, err)
 	}
 	if _, untrusted := errors.AsType[x509.UnknownAuthorityError](err); untrusted {
-		return fmt.Errorf("calling %s: %w; name the certificate authority of the server with --ca-file, %s or a context", c.base, err, CAFileVariable)
+		return fmt.Errorf("calling %s: %w; name the certificate authority of the server with --ca-file, %s or a context",
+			c.base, err, CAFileVariable)
 	}
-	return fmt.Errorf("calling %s: %w; is gatehouse serve running there? To call another server, use --server, GATEHOUSE_SERVER or gatehouse context use", c.base, err)
+	return fmt.Errorf("calling %s: %w; is gatehouse serve running there? To call another server, use --server, "+
+		"GATEHOUSE_SERVER or gatehouse context use", c.base, err)
 }
 
 // nextPage returns the query of the link to the next page, or "".

@@ -88,7 +88,9 @@ type Applied struct {
 // ApplyConfig sends a document. Line numbers in an error refer to the
 // files that the document was made from.
 func (c *Client) ApplyConfig(ctx context.Context, d Document, o Apply) (Applied, Answer, error) {
-	r := Request{Method: http.MethodPut, Path: "/config", Query: url.Values{}, ContentType: "application/yaml", Body: d.Data}
+	r := Request{
+		Method: http.MethodPut, Path: "/config", Query: url.Values{}, ContentType: "application/yaml", Body: d.Data,
+	}
 	if json.Valid(d.Data) {
 		r.ContentType = "application/json"
 	}

@@ -60,7 +60,8 @@ func ReadContexts(path string) (Contexts, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return Contexts{}, fmt.Errorf("reading the contexts file %s: %w; correct it, or remove it and use gatehouse context set", path, err)
+		return Contexts{}, fmt.Errorf("reading the contexts file %s: %w; correct it, "+
+			"or remove it and use gatehouse context set", path, err)
 	}
 	return c, nil
 }
@@ -103,7 +104,8 @@ func (c Contexts) Find(name string) (Context, error) {
 		names = append(names, x.Name)
 	}
 	if len(names) == 0 {
-		return Context{}, fmt.Errorf("context %q does not exist, nor does any other; create it with gatehouse context set %s --server URL", name, name)
+		return Context{}, fmt.Errorf("context %q does not exist, nor does any other; "+
+			"create it with gatehouse context set %s --server URL", name, name)
 	}
 	return Context{}, fmt.Errorf("context %q does not exist; the contexts are %s", name, strings.Join(names, ", "))
 }

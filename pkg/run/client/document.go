@@ -102,7 +102,8 @@ func (m *merger) addDocument(file string, root *yaml.Node) error {
 		switch {
 		case key.Value == "version" || key.Value == "revision":
 			if before := m.single[key.Value]; before != nil && before.Value != val.Value {
-				return fmt.Errorf("%s: %s %s, where a file before it has %s %s", where, key.Value, val.Value, key.Value, before.Value)
+				return fmt.Errorf("%s: %s %s, where a file before it has %s %s", where, key.Value, val.Value, key.Value,
+					before.Value)
 			}
 			m.single[key.Value] = val
 			continue

@@ -85,7 +85,8 @@ func (f Files) directory(dir string) (listing, error) {
 	case err != nil:
 		return l, err
 	case len(l.files) == 0 && len(l.below) > 0:
-		return l, fmt.Errorf("the directory %s has no .yaml, .yml or .json file; --recursive reads the directories in it", dir)
+		return l, fmt.Errorf("the directory %s has no .yaml, .yml or .json file; --recursive reads the directories in it",
+			dir)
 	case len(l.files) == 0:
 		return l, fmt.Errorf("the directory %s has no .yaml, .yml or .json file", dir)
 	}

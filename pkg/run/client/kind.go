@@ -26,13 +26,23 @@ type Kind struct {
 // Kinds lists the kinds of rest-api.md.
 func Kinds() []Kind {
 	return []Kind{
-		{Name: "upstream", NameField: "upstream_name", Columns: []string{"upstream_ip", "upstream_port", "upstream_weight", "upstream_protocol"}, AttachTo: []string{"route"}},
+		{
+			Name: "upstream", NameField: "upstream_name",
+			Columns:  []string{"upstream_ip", "upstream_port", "upstream_weight", "upstream_protocol"},
+			AttachTo: []string{"route"},
+		},
 		{Name: "service", NameField: "service_name", Columns: []string{"fqdn"}, AttachTo: []string{"proxy"}},
 		{Name: "route", NameField: "route_name", Columns: []string{"route_prefix", "route_config"}, In: "service"},
 		{Name: "proxy", NameField: "name", Columns: []string{"http_port", "https_port", "listen_ip"}},
 		{Name: "filter", NameField: "filter_name", Columns: []string{"filter_type"}, AttachTo: []string{"route", "service"}},
-		{Name: "globalconfig", NameField: "globalconfig_name", Columns: []string{"globalconfig_type"}, AttachTo: []string{"proxy"}},
-		{Name: "secret", NameField: "secret_name", Columns: []string{"secret_type", "secret_sni", "not_after"}, AttachTo: []string{"service"}},
+		{
+			Name: "globalconfig", NameField: "globalconfig_name", Columns: []string{"globalconfig_type"},
+			AttachTo: []string{"proxy"},
+		},
+		{
+			Name: "secret", NameField: "secret_name", Columns: []string{"secret_type", "secret_sni", "not_after"},
+			AttachTo: []string{"service"},
+		},
 		{Name: "keyset", NameField: "keyset_name"},
 		{Name: "key", NameField: "key_name", Columns: []string{"key_description"}, In: "keyset"},
 	}
@@ -70,7 +80,8 @@ func (k Kind) Path(name string) (string, error) {
 	case k.In != "" && len(parts) == 2:
 		return Path(k.In, parts[0], k.Name, parts[1]), nil
 	case k.In != "":
-		return "", fmt.Errorf("%q does not name a %s; write %s/%s", name, k.Name, strings.ToUpper(k.In), strings.ToUpper(k.Name))
+		return "", fmt.Errorf("%q does not name a %s; write %s/%s", name, k.Name, strings.ToUpper(k.In),
+			strings.ToUpper(k.Name))
 	case len(parts) != 1:
 		return "", fmt.Errorf("%q is not the name of one %s: a name has no slash", name, k.Name)
 	}
@@ -82,7 +93,8 @@ func (k Kind) Path(name string) (string, error) {
 func ParseObject(text string) (k Kind, name string, err error) {
 	word, name, ok := strings.Cut(text, "/")
 	if !ok || name == "" {
-		return Kind{}, "", fmt.Errorf("%q does not name an object; write KIND/NAME such as upstream/blue or service/shop/route/root", text)
+		return Kind{}, "", fmt.Errorf("%q does not name an object; "+
+			"write KIND/NAME such as upstream/blue or service/shop/route/root", text)
 	}
 	if k, name, err = findNamed(word, name); err != nil {
 		return Kind{}, "", err
@@ -160,5 +172,6 @@ func attachError(a, b Kind, what, target string) error {
 	case len(a.AttachTo) == 0:
 		return fmt.Errorf("%s are not attached to anything", a.Plural())
 	}
-	return fmt.Errorf("%s cannot be attached to %s, only to a %s", a.Plural(), b.Plural(), strings.Join(a.AttachTo, " or a "))
+	return fmt.Errorf("%s cannot be attached to %s, only to a %s", a.Plural(), b.Plural(),
+		strings.Join(a.AttachTo, " or a "))
 }

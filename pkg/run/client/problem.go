@@ -48,7 +48,8 @@ func (e *Error) Error() string {
 		detail = http.StatusText(e.Status)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s (%s)", e.Method, e.Path, Printable(detail), strings.TrimSpace(fmt.Sprint(e.Status, " ", Printable(e.Code))))
+	fmt.Fprintf(&b, "%s %s: %s (%s)", e.Method, e.Path, Printable(detail),
+		strings.TrimSpace(fmt.Sprint(e.Status, " ", Printable(e.Code))))
 	if e.Hint != "" {
 		b.WriteString("; " + e.Hint)
 	}

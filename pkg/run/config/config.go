@@ -177,13 +177,16 @@ func (c *Config) complete(command string, env map[string]string, sources map[str
 	}
 	stores := slices.ContainsFunc(Settings(command), func(s Setting) bool { return s.Name == "data-dir" })
 	if stores && c.DataDir == "" && c.DatabaseURL == "" {
-		return fmt.Errorf("--data-dir: not given, and neither HOME nor XDG_DATA_HOME is set; give a directory, or --database-url")
+		return fmt.Errorf("--data-dir: not given, and neither HOME nor XDG_DATA_HOME is set; give a directory, " +
+			"or --database-url")
 	}
 	if v, given := sources["admin-addr"]; given && c.AdminAddr == "" && command == Standalone {
-		return fmt.Errorf("--admin-addr: %q (from %s) is not allowed here: the specification requires this port; port 0 means any free one", v.text, v.from)
+		return fmt.Errorf("--admin-addr: %q (from %s) is not allowed here: the specification requires this port; "+
+			"port 0 means any free one", v.text, v.from)
 	}
 	if v, given := sources["ratelimit-metrics"]; given && len(c.RateLimitMetrics) > 0 && c.RateLimitAddress == "" {
-		return fmt.Errorf("--ratelimit-metrics: %q (from %s) requires --ratelimit-address, the engine that Envoys call; set both", v.text, v.from)
+		return fmt.Errorf("--ratelimit-metrics: %q (from %s) requires --ratelimit-address, the engine that Envoys call; "+
+			"set both", v.text, v.from)
 	}
 	if err := c.completeConnect(); err != nil {
 		return err

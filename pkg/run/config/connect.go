@@ -50,7 +50,8 @@ func connectSettings() []Setting {
 	return append(envoySettings(both), []Setting{
 		{
 			Name: "xds-tls-ca", Type: "file", commands: both,
-			Usage:   "PEM file with the authorities of the control plane's certificate; Envoy then connects with TLS (default: plain text)",
+			Usage: "PEM file with the authorities of the control plane's certificate; " +
+				"Envoy then connects with TLS (default: plain text)",
 			allowed: "a path",
 			set:     setter(func(c *Config) *string { return &c.Connect.TLSCA }, anyText),
 		},
@@ -80,7 +81,8 @@ func connectSettings() []Setting {
 		},
 		{
 			Name: "sds-dir", Type: "directory", commands: []string{Bootstrap},
-			Usage:   "existing directory for two small files with which Envoy follows the files of --xds-tls-*; without it, Envoy reads them when it starts",
+			Usage: "existing directory for two small files with which Envoy follows the files of --xds-tls-*; without it, " +
+				"Envoy reads them when it starts",
 			allowed: "an absolute or relative path",
 			set:     setter(func(c *Config) *string { return &c.Connect.SDSDir }, anyText),
 		},
@@ -88,7 +90,8 @@ func connectSettings() []Setting {
 			func(c *Config) *string { return &c.Connect.Format }),
 		{
 			Name: "drain-time", Type: "duration", Default: "0s", commands: []string{Envoy},
-			Usage:   "how long running requests may take after SIGTERM; with 0s, the Envoy takes the place of this program and cuts them",
+			Usage: "how long running requests may take after SIGTERM; with 0s, " +
+				"the Envoy takes the place of this program and cuts them",
 			allowed: "a duration from 0s to 1h such as 10s",
 			set:     setter(func(c *Config) *time.Duration { return &c.Connect.DrainTime }, durationWithin(0, time.Hour)),
 		},
@@ -106,7 +109,8 @@ func envoySettings(both []string) []Setting {
 		},
 		{
 			Name: "instance", Type: "name", commands: both,
-			Usage: "name of this Envoy, which no other Envoy of the proxy has: control planes recognize it when it connects to another one " +
+			Usage: "name of this Envoy, which no other Envoy of the proxy has: " +
+				"control planes recognize it when it connects to another one " +
 				"(default: bootstrap none, because several Envoys may use one bootstrap; envoy a random one)",
 			allowed: "letters, digits, dots, underscores and hyphens, at most 64",
 			set:     setter(func(c *Config) *string { return &c.Connect.Instance }, instance),
@@ -125,7 +129,8 @@ func envoySettings(both []string) []Setting {
 		},
 		{
 			Name: "max-heap", Type: "size", commands: both,
-			Usage:   "heap of the Envoy at which it accepts no more work: 503 for requests above 95%, no new connections above 98% (default: no limit)",
+			Usage: "heap of the Envoy at which it accepts no more work: 503 for requests above 95%, " +
+				"no new connections above 98% (default: no limit)",
 			allowed: "a size of at least 16MiB such as 512MiB or 2GiB",
 			set:     setter(func(c *Config) *int64 { return &c.Connect.MaxHeap }, size),
 		},
@@ -145,7 +150,8 @@ func (c *Config) completeConnect() error {
 	case (t.TLSCert == "") != (t.TLSKey == ""):
 		return fmt.Errorf("--xds-tls-cert and --xds-tls-key belong together: set both or neither")
 	case t.TLSCA == "" && t.TLSCert+t.TLSServerName+t.SDSDir != "":
-		return fmt.Errorf("--xds-tls-cert, --xds-tls-server-name and --sds-dir need --xds-tls-ca: the authorities with which Envoy verifies its control plane")
+		return fmt.Errorf("--xds-tls-cert, --xds-tls-server-name and --sds-dir need --xds-tls-ca: " +
+			"the authorities with which Envoy verifies its control plane")
 	}
 	return nil
 }

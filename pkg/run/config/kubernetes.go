@@ -38,19 +38,22 @@ type Kubernetes struct {
 func kubernetesSettings() []Setting {
 	serve := []string{Serve}
 	mode := choice("mode", serve, []string{ModeREST, ModeKubernetes},
-		"where the configuration comes from: calls of the REST API, or GatewayHost, RouteFilter and GlobalConfig objects of Kubernetes",
+		"where the configuration comes from: calls of the REST API, or GatewayHost, "+
+			"RouteFilter and GlobalConfig objects of Kubernetes",
 		func(c *Config) *string { return &c.Mode })
 	return []Setting{
 		mode,
 		{
 			Name: "kubernetes-proxies", Type: "names", Default: "gatehouse", commands: serve,
-			Usage:   "names of the proxies that this installation serves, separated by commas; objects that name no proxy belong to the first",
+			Usage: "names of the proxies that this installation serves, separated by commas; " +
+				"objects that name no proxy belong to the first",
 			allowed: "a list of proxy names such as gatehouse,internal",
 			set:     setter(func(c *Config) *[]string { return &c.Kubernetes.Proxies }, proxyNames),
 		},
 		{
 			Name: "kubernetes-proxy-settings", Type: "file", commands: serve,
-			Usage:   "YAML file with the ports and other fields of these proxies, as in the part proxies of a configuration document; read again when it changes (default: the defaults of a proxy)",
+			Usage: "YAML file with the ports and other fields of these proxies, " +
+				"as in the part proxies of a configuration document; read again when it changes (default: the defaults of a proxy)",
 			allowed: "a path",
 			set:     setter(func(c *Config) *string { return &c.Kubernetes.ProxySettings }, anyText),
 		},
@@ -62,13 +65,16 @@ func kubernetesSettings() []Setting {
 		},
 		{
 			Name: "kubernetes-host-names", Type: "namespace=host", commands: serve, List: true,
-			Usage:   `host names that the GatewayHosts of a namespace may have, separated by commas or given again; "*.example.com" allows each name below it, the namespace "*" stands for those that are not named (default: every host name in every namespace)`,
+			Usage: `host names that the GatewayHosts of a namespace may have, separated by commas or given again; ` +
+				`"*.example.com" allows each name below it, the namespace "*" stands for those that are not named (default: ` +
+				`every host name in every namespace)`,
 			allowed: "a list such as shop=shop.example.com,shop=*.shop.example.com,*=*.apps.example.com",
 			set:     setter(func(c *Config) *map[string][]string { return &c.Kubernetes.HostNames }, namespaceHosts),
 		},
 		{
 			Name: "kubernetes-xds-service", Type: "name", commands: serve,
-			Usage:   "Service by which Envoys find the replicas, in the namespace of this Pod: conditions need a report of each Pod behind it (default: of each replica that reports)",
+			Usage: "Service by which Envoys find the replicas, in the namespace of this Pod: " +
+				"conditions need a report of each Pod behind it (default: of each replica that reports)",
 			allowed: "the name of a Service, such as gatehouse-xds",
 			set:     setter(func(c *Config) *string { return &c.Kubernetes.XDSService }, serviceName),
 		},
@@ -148,13 +154,17 @@ func (c *Config) checkMode(env map[string]string, sources map[string]value) erro
 		return nil
 	}
 	for _, s := range []struct{ name, because string }{
-		{"database-url", "the configuration is in Kubernetes, and each process keeps a private copy of it in a temporary directory"},
+		{
+			"database-url",
+			"the configuration is in Kubernetes, and each process keeps a private copy of it in a temporary directory",
+		},
 		{"secret-key-file", "the key is made at each start and stays in memory"},
 		{"tls-dir", "certificates come from Secrets that the objects name"},
 		{"allow-empty", "there is no database that could be lost"},
 	} {
 		if v, given := sources[s.name]; given && v.text != "false" {
-			return fmt.Errorf("--%s: the value from %s cannot be combined with --mode kubernetes: %s; remove it", s.name, v.from, s.because)
+			return fmt.Errorf("--%s: the value from %s cannot be combined with --mode kubernetes: %s; remove it", s.name, v.from,
+				s.because)
 		}
 	}
 	if c.Kubernetes.Config == "" {

@@ -209,7 +209,8 @@ func metricsURLs(s string) (list []*url.URL, err error) {
 	}
 	for one := range strings.SplitSeq(s, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+			u.Fragment != "" {
 			return nil, errNotAllowed
 		}
 		if p := u.Port(); p != "" {

@@ -61,7 +61,8 @@ func Settings(command string) []Setting {
 }
 
 func table() []Setting {
-	return slices.Concat(serverSettings(), xdsSettings(), planSettings(), rateLimitSettings(), upstreamSettings(), certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings(), connectSettings(), kubernetesSettings())
+	return slices.Concat(serverSettings(), xdsSettings(), planSettings(), rateLimitSettings(), upstreamSettings(),
+		certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings(), connectSettings(), kubernetesSettings())
 }
 
 func serverSettings() []Setting {
@@ -69,7 +70,8 @@ func serverSettings() []Setting {
 	return []Setting{
 		{
 			Name: "database-url", Type: "url", commands: stores, secret: true,
-			Usage:   "database: sqlite:///abs/path.db or postgres://user:password@host/name (default: an SQLite file in --data-dir)",
+			Usage: "database: sqlite:///abs/path.db or postgres://user:password@host/name (default: " +
+				"an SQLite file in --data-dir)",
 			allowed: "a database URL such as sqlite:///abs/path.db or postgres://user:password@host:5432/name",
 			set:     setter(func(c *Config) *string { return &c.DatabaseURL }, databaseURL),
 		},
@@ -86,8 +88,8 @@ func serverSettings() []Setting {
 			set:     setter(func(c *Config) *string { return &c.APIAddr }, listenAddr),
 		},
 		{
-			Name: "xds-addr", Type: "host:port", Default: "127.0.0.1:18000", commands: []string{Serve, Standalone, Bootstrap, Envoy},
-			Usage:   "address where Envoys fetch their configuration",
+			Name: "xds-addr", Type: "host:port", Default: "127.0.0.1:18000",
+			commands: []string{Serve, Standalone, Bootstrap, Envoy}, Usage: "address where Envoys fetch their configuration",
 			allowed: "an address HOST:PORT such as 127.0.0.1:18000",
 			set:     setter(func(c *Config) *string { return &c.XDSAddr }, listenAddr),
 		},
@@ -99,7 +101,8 @@ func serverSettings() []Setting {
 		},
 		{
 			Name: "secret-key-file", Type: "file", commands: []string{Serve, Standalone, SecretKey, Backup, Restore},
-			Usage:   "file with the key that seals secrets; a server creates it if it is missing (default: secret.key in --data-dir)",
+			Usage: "file with the key that seals secrets; a server creates it if it is missing (default: " +
+				"secret.key in --data-dir)",
 			allowed: "a path",
 			set:     setter(func(c *Config) *string { return &c.SecretKeyFile }, anyText),
 		},
@@ -132,13 +135,15 @@ func rateLimitSettings() []Setting {
 	return []Setting{
 		{
 			Name: "ratelimit-address", Type: "host:port", commands: servers,
-			Usage:   "rate-limit engine that Envoys call; it fetches its limits from --xds-addr (default: none for serve, standalone counts itself)",
+			Usage: "rate-limit engine that Envoys call; it fetches its limits from --xds-addr (default: none for serve, " +
+				"standalone counts itself)",
 			allowed: "an address HOST:PORT such as ratelimit.internal:18001",
 			set:     setter(func(c *Config) *string { return &c.RateLimitAddress }, remoteAddr),
 		},
 		{
 			Name: "ratelimit-metrics", Type: "urls", commands: servers, secret: true, // a URL with a user is refused
-			Usage:   "URLs of that engine's metrics, separated by commas, for the counts in the API; all addresses of a name are read",
+			Usage: "URLs of that engine's metrics, separated by commas, for the counts in the API; " +
+				"all addresses of a name are read",
 			allowed: "a list of URLs such as http://ratelimit.internal:18004/metrics, without a user",
 			set:     setter(func(c *Config) *[]*url.URL { return &c.RateLimitMetrics }, metricsURLs),
 		},
@@ -158,7 +163,8 @@ func upstreamSettings() []Setting {
 		},
 		{
 			Name: "upstream-deny", Type: "addresses", commands: servers,
-			Usage:   "addresses that upstreams must not have, even if --upstream-allow names them; a DNS name is compared as a name",
+			Usage: "addresses that upstreams must not have, even if --upstream-allow names them; " +
+				"a DNS name is compared as a name",
 			allowed: allowed,
 			set:     setter(func(c *Config) *[]egress.Entry { return &c.UpstreamDeny }, addresses),
 		},
@@ -170,13 +176,15 @@ func upstreamSettings() []Setting {
 		},
 		{
 			Name: "provider-allow", Type: "addresses", commands: servers,
-			Usage:   "loopback, link-local and metadata-service addresses at which identity providers may be called, or host names with such addresses; other addresses need no permission",
+			Usage: "loopback, link-local and metadata-service addresses at which identity providers may be called, " +
+				"or host names with such addresses; other addresses need no permission",
 			allowed: allowed,
 			set:     setter(func(c *Config) *[]egress.Entry { return &c.ProviderAllow }, addresses),
 		},
 		{
 			Name: "upstream-ca-file", Type: "file", commands: servers,
-			Usage:   "PEM file with the certificate authorities of TLS upstreams that name none (default: SSL_CERT_FILE, or those of the system)",
+			Usage: "PEM file with the certificate authorities of TLS upstreams that name none (default: SSL_CERT_FILE, " +
+				"or those of the system)",
 			allowed: "a path",
 			set:     setter(func(c *Config) *string { return &c.UpstreamCAFile }, anyText),
 		},
@@ -189,15 +197,18 @@ func planSettings() []Setting {
 	return []Setting{
 		{
 			Name: "cluster-wait", Type: "duration", Default: "20s", commands: servers,
-			Usage:   "how long the change of a host waits until an Envoy has a new cluster ready (first health checks, DNS); other hosts never wait",
+			Usage: "how long the change of a host waits until an Envoy has a new cluster ready (first health checks, DNS); " +
+				"other hosts never wait",
 			allowed: "a duration from 1s to 1h such as 20s",
 			set:     setter(func(c *Config) *time.Duration { return &c.ClusterWait }, durationWithin(time.Second, time.Hour)),
 		},
 		{
 			Name: "removal-grace", Type: "duration", Default: "2s", commands: servers,
-			Usage:   "how long a cluster stays in an Envoy after its last route is gone, so that running requests and retries can end",
+			Usage: "how long a cluster stays in an Envoy after its last route is gone, " +
+				"so that running requests and retries can end",
 			allowed: "a duration from 1ms to 1h such as 2s",
-			set:     setter(func(c *Config) *time.Duration { return &c.RemovalGrace }, durationWithin(time.Millisecond, time.Hour)),
+			set: setter(func(c *Config) *time.Duration { return &c.RemovalGrace },
+				durationWithin(time.Millisecond, time.Hour)),
 		},
 	}
 }
@@ -229,7 +240,8 @@ func apiSettings() []Setting {
 		},
 		{
 			Name: "insecure-api", Type: "bool", Default: "false", commands: servers,
-			Usage:   "allow an --api-addr that is not loopback while there is no token: everybody who reaches the REST API can change everything",
+			Usage: "allow an --api-addr that is not loopback while there is no token: " +
+				"everybody who reaches the REST API can change everything",
 			allowed: "true or false",
 			set:     setter(func(c *Config) *bool { return &c.InsecureAPI }, boolean),
 		},
@@ -262,11 +274,13 @@ func diagnosticSettings() []Setting {
 	level.Default = "info"
 	return []Setting{
 		level,
-		choice("log-format", servers, []string{"auto", "text", "json"}, "format of the log; auto is text on a terminal, else json",
+		choice("log-format", servers, []string{"auto", "text", "json"},
+			"format of the log; auto is text on a terminal, else json",
 			func(c *Config) *string { return &c.LogFormat }),
 		{
 			Name: "debug-addr", Type: "ip:port", commands: servers,
-			Usage: "loopback address of the debug server, which serves profiles of CPU and memory at /debug/pprof/; port 0 means any free one (default: no debug server)",
+			Usage: "loopback address of the debug server, which serves profiles of CPU and memory at /debug/pprof/; " +
+				"port 0 means any free one (default: no debug server)",
 			allowed: "a loopback address IP:PORT such as 127.0.0.1:6060: profiles show what the program does and holds, " +
 				"so only this machine may read them (from elsewhere through ssh -L)",
 			set: setter(func(c *Config) *string { return &c.DebugAddr }, loopbackAddr),
@@ -279,9 +293,10 @@ func proxySettings() []Setting {
 	return []Setting{
 		{
 			Name: "proxy", Type: "name", Default: "gw", commands: []string{Standalone, Bootstrap, Envoy},
-			Usage:   "name of the proxy object whose configuration the Envoy receives",
-			allowed: "a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - and not the name of an API call (dump, copy, deepcopy, copyroute)",
-			set:     setter(func(c *Config) *string { return &c.Proxy }, proxyName),
+			Usage: "name of the proxy object whose configuration the Envoy receives",
+			allowed: "a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - and not the name of an API call (dump, copy, " +
+				"deepcopy, copyroute)",
+			set: setter(func(c *Config) *string { return &c.Proxy }, proxyName),
 		},
 		{
 			Name: "envoy", Type: "file", commands: []string{Standalone, Envoy},
@@ -307,19 +322,22 @@ func proxySettings() []Setting {
 		},
 		{
 			Name: "trusted-hops", Type: "number", Default: "0", commands: own,
-			Usage:   "exact number of your own proxies in front of the gateway that append to X-Forwarded-For; if the number is too high, clients can choose their address",
+			Usage: "exact number of your own proxies in front of the gateway that append to X-Forwarded-For; " +
+				"if the number is too high, clients can choose their address",
 			allowed: "a whole number from 0 to 10",
 			set:     setter(func(c *Config) *int { return &c.TrustedHops }, hops),
 		},
 		{
-			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001", commands: []string{Standalone, Bootstrap, Envoy, Ready},
-			Usage:   "address of the admin port: Envoy's admin paths that only read, and /logging; port 0 means any free one",
-			allowed: "an address IP:PORT such as 127.0.0.1:9001",
-			set:     setter(func(c *Config) *string { return &c.AdminAddr }, ipPort),
+			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001",
+			commands: []string{Standalone, Bootstrap, Envoy, Ready},
+			Usage:    "address of the admin port: Envoy's admin paths that only read, and /logging; port 0 means any free one",
+			allowed:  "an address IP:PORT such as 127.0.0.1:9001",
+			set:      setter(func(c *Config) *string { return &c.AdminAddr }, ipPort),
 		},
 		{
 			Name: "admin-socket", Type: "file", commands: []string{Bootstrap, Envoy, Ready},
-			Usage:   "Unix socket for Envoy's admin endpoint in place of --admin-addr: all paths, only for the user that runs Envoy",
+			Usage: "Unix socket for Envoy's admin endpoint in place of --admin-addr: all paths, " +
+				"only for the user that runs Envoy",
 			allowed: "an absolute path of at most 107 bytes such as /run/envoy/admin.sock",
 			set:     setter(func(c *Config) *string { return &c.AdminSocket }, socketPath),
 		},

@@ -67,7 +67,9 @@ func names() []string {
 
 // clientVariables lists the variables of the commands that call a server.
 func clientVariables() []string {
-	return []string{variablePrefix + "SERVER", variablePrefix + "TOKEN_FILE", variablePrefix + "CA_FILE", variablePrefix + "CONTEXT"}
+	return []string{
+		variablePrefix + "SERVER", variablePrefix + "TOKEN_FILE", variablePrefix + "CA_FILE", variablePrefix + "CONTEXT",
+	}
 }
 
 // unknownVariables returns warnings about variables that look like settings. Those of
@@ -79,10 +81,12 @@ func unknownVariables(env map[string]string) []string {
 	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if !strings.HasPrefix(name, variablePrefix) || strings.HasPrefix(name, variablePrefix+"TEST_") || slices.Contains(known, name) {
+		if !strings.HasPrefix(name, variablePrefix) || strings.HasPrefix(name, variablePrefix+"TEST_") ||
+			slices.Contains(known, name) {
 			continue
 		}
-		list = append(list, fmt.Sprintf("environment %s is not a setting and has no effect; the nearest is %s", name, nearest(name, known)))
+		list = append(list, fmt.Sprintf("environment %s is not a setting and has no effect; the nearest is %s", name,
+			nearest(name, known)))
 	}
 	return list
 }
@@ -113,7 +117,8 @@ func fileLayer(path string, readFile ReadFile) (layer, error) {
 		from := fmt.Sprintf("%s line %d", path, key.Line)
 		switch _, twice := l.values[key.Value]; {
 		case !slices.Contains(names(), key.Value):
-			return layer{}, fmt.Errorf("%s: %q is not a setting; the nearest is %q", from, key.Value, nearest(key.Value, names()))
+			return layer{}, fmt.Errorf("%s: %q is not a setting; the nearest is %q", from, key.Value,
+				nearest(key.Value, names()))
 		case twice:
 			return layer{}, fmt.Errorf("%s: %q is given twice (first: %s)", from, key.Value, l.values[key.Value].from)
 		case val.Kind != yaml.ScalarNode:

@@ -33,7 +33,8 @@ func xdsSettings() []Setting {
 		},
 		{
 			Name: "insecure-xds", Type: "bool", Default: "false", commands: servers,
-			Usage:   "accept clients of --xds-addr that do not prove their identity: everybody who reaches it can read every configuration, private keys included",
+			Usage: "accept clients of --xds-addr that do not prove their identity: " +
+				"everybody who reaches it can read every configuration, private keys included",
 			allowed: "true or false",
 			set:     setter(func(c *Config) *bool { return &c.InsecureXDS }, boolean),
 		},
@@ -46,7 +47,8 @@ func (c *Config) checkXDS() error {
 	case (c.XDSTLSCert == "") != (c.XDSTLSKey == ""):
 		return errors.New("--xds-tls-cert and --xds-tls-key belong together: set both or neither")
 	case c.XDSTLSClientCA != "" && c.XDSTLSCert == "":
-		return errors.New("--xds-tls-client-ca requires --xds-tls-cert and --xds-tls-key: Envoys present a certificate only to a server that has one")
+		return errors.New("--xds-tls-client-ca requires --xds-tls-cert and --xds-tls-key: " +
+			"Envoys present a certificate only to a server that has one")
 	case c.XDSTLSClientCRL != "" && c.XDSTLSClientCA == "":
 		return errors.New("--xds-tls-client-crl requires --xds-tls-client-ca, whose certificates it revokes")
 	}

@@ -30,11 +30,12 @@ func openAdmin(ctx context.Context, addr, socket string, log *slog.Logger) (*adm
 		if sys, ok := errors.AsType[*os.SyscallError](err); ok {
 			err = sys.Err
 		}
-		return nil, fmt.Errorf("--admin-addr: listening on %s: %w: choose another address, or none with --admin-addr \"\"", addr, err)
+		return nil, fmt.Errorf("--admin-addr: listening on %s: %w: choose another address, or none with --admin-addr \"\"",
+			addr, err)
 	}
 	a := &adminPort{served: make(chan error, 1), server: &http.Server{
-		Handler: adminHandler(socket), ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: adminHandler(socket), ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}}
 	go func() { a.served <- a.server.Serve(l) }()
 	log.Info("the admin port is open", "admin", l.Addr().String())
@@ -69,7 +70,8 @@ func adminHandler(socket string) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, found := strings.CutPrefix(r.URL.Path, "/"); !found || !slices.Contains(envoy.AdminPaths(), name) {
-			http.Error(w, "this path is not allowed here: an admin socket (--admin-socket) has all of them", http.StatusForbidden)
+			http.Error(w, "this path is not allowed here: an admin socket (--admin-socket) has all of them",
+				http.StatusForbidden)
 			return
 		}
 		proxy.ServeHTTP(w, r)

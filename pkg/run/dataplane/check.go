@@ -24,12 +24,14 @@ func Check(cfg config.Config, now time.Time) error {
 	if c.TLSCA == "" {
 		return nil
 	}
-	ca, err := readFile("xds-tls-ca", c.TLSCA, `it is the authority of the control plane ("gatehouse pki init DIR" makes its ca.crt)`)
+	ca, err := readFile("xds-tls-ca", c.TLSCA, `it is the authority of the control plane ("gatehouse pki init DIR" `+
+		`makes its ca.crt)`)
 	if err != nil {
 		return err
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(ca) {
-		return fmt.Errorf("--xds-tls-ca: %s has no certificate in PEM: give the authority of the control plane's certificate", c.TLSCA)
+		return fmt.Errorf("--xds-tls-ca: %s has no certificate in PEM: give the authority of the control plane's certificate",
+			c.TLSCA)
 	}
 	if c.TLSCert == "" {
 		return nil
@@ -49,7 +51,8 @@ func Check(cfg config.Config, now time.Time) error {
 		return fmt.Errorf("--xds-tls-cert: %s %w: %s", c.TLSCert, err, issue)
 	}
 	if _, err := tls.X509KeyPair(cert, key); err != nil {
-		return fmt.Errorf("--xds-tls-key: %s is not the key, in PEM, of the certificate in %s: give the two that were made together", c.TLSKey, c.TLSCert)
+		return fmt.Errorf("--xds-tls-key: %s is not the key, in PEM, of the certificate in %s: "+
+			"give the two that were made together", c.TLSKey, c.TLSCert)
 	}
 	return nil
 }
@@ -62,7 +65,8 @@ func checkLeaf(leaf *x509.Certificate, proxy string, token bool, now time.Time) 
 		return fmt.Errorf("ended at %s", leaf.NotAfter.UTC().Format(time.RFC3339))
 	case now.Before(leaf.NotBefore):
 		return fmt.Errorf("begins at %s; check the clock of this machine", leaf.NotBefore.UTC().Format(time.RFC3339))
-	case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) && !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny):
+	case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) &&
+		!slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny):
 		return errors.New("is not for clients (extended key usage clientAuth)")
 	}
 	proxies := namedProxies(leaf)
@@ -92,7 +96,8 @@ func namedProxies(leaf *x509.Certificate) []string {
 func firstCertificate(text []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, errors.New("does not begin with a certificate in PEM: give the one of this Envoy, before those of its authorities")
+		return nil, errors.New("does not begin with a certificate in PEM: give the one of this Envoy, " +
+			"before those of its authorities")
 	}
 	leaf, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -113,7 +118,8 @@ func readToken(path, proxy string) (string, error) {
 	token := string(bytes.TrimSpace(data))
 	switch {
 	case token == "":
-		return "", fmt.Errorf("--xds-token-file: %s is empty: write the token that POST /proxy/%s/token answers to it", path, proxy)
+		return "", fmt.Errorf("--xds-token-file: %s is empty: write the token that POST /proxy/%s/token answers to it", path,
+			proxy)
 	case strings.ContainsAny(token, "{}\":, \t\r\n") || len(token) > maxToken:
 		return "", fmt.Errorf(`--xds-token-file: %s is not a token in one line: write only the value of "token" to it`, path)
 	}

@@ -132,7 +132,8 @@ func removeStale(socket string) error {
 	}
 	conn, err := net.DialTimeout("unix", socket, time.Second)
 	if err == nil {
-		return errors.Join(fmt.Errorf("--admin-socket: another process listens at %s: choose another path", socket), conn.Close())
+		return errors.Join(fmt.Errorf("--admin-socket: another process listens at %s: choose another path", socket),
+			conn.Close())
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		err = os.Remove(socket)

@@ -108,7 +108,8 @@ func (e *Envoy) Run(ctx context.Context) error {
 		if time.Since(began) >= healthyAfter {
 			backoff = minBackoff
 		}
-		e.opts.Log.Error("envoy exited and is started again", "exit", exit.reason, "ran", time.Since(began).Round(time.Millisecond), "next_try_in", backoff)
+		e.opts.Log.Error("envoy exited and is started again", "exit", exit.reason,
+			"ran", time.Since(began).Round(time.Millisecond), "next_try_in", backoff)
 		if !wait(ctx, backoff) {
 			return nil
 		}
@@ -124,7 +125,8 @@ func (e *Envoy) check(ctx context.Context) error {
 	for _, p := range e.opts.Ports {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.Addr)
 		if err != nil {
-			return fmt.Errorf("envoy cannot listen on %s: %w: stop what uses it, or choose another address with --%s", p.Addr, cause(err), p.Flag)
+			return fmt.Errorf("envoy cannot listen on %s: %w: stop what uses it, or choose another address with --%s", p.Addr,
+				cause(err), p.Flag)
 		}
 		if err := l.Close(); err != nil {
 			return fmt.Errorf("checking whether %s is free: %w", p.Addr, err)
@@ -153,7 +155,8 @@ func (e *Envoy) countFailure(x exit) error {
 	if e.failed < maxFailedStarts {
 		return nil
 	}
-	return fmt.Errorf("envoy ended %d times before it was ready, last with %s; correct what its last lines report, or choose another Envoy with --envoy: %s",
+	return fmt.Errorf("envoy ended %d times before it was ready, last with %s; correct what its last lines report, "+
+		"or choose another Envoy with --envoy: %s",
 		e.failed, x.reason, strings.Join(x.lastLines, " | "))
 }
 

@@ -70,7 +70,8 @@ func checkVersion(ctx context.Context, children *Children, path string, log *slo
 		return fmt.Errorf("%s does not run as an Envoy: %w: %s", path, err, strings.TrimSpace(out.String()))
 	}
 	if have := parseVersion(out.String()); have != envoy.Version {
-		log.Warn("this envoy is not the version that gatehouse is tested with", "path", path, "version", have, "tested", envoy.Version)
+		log.Warn("this envoy is not the version that gatehouse is tested with", "path", path, "version", have,
+			"tested", envoy.Version)
 	}
 	return nil
 }

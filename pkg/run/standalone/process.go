@@ -119,7 +119,8 @@ func (e *Envoy) watchReady(ctx context.Context, p *process) {
 	began := time.Now()
 	for {
 		if err := e.admin.Get(ctx, "/ready", nil); err == nil {
-			e.opts.Log.Info("envoy is ready", "pid", p.cmd.Process.Pid, "admin_socket", e.opts.AdminSocket, "took", time.Since(began).Round(time.Millisecond))
+			e.opts.Log.Info("envoy is ready", "pid", p.cmd.Process.Pid, "admin_socket", e.opts.AdminSocket,
+				"took", time.Since(began).Round(time.Millisecond))
 			e.once.Do(func() { close(e.ready) })
 			return
 		}

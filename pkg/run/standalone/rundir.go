@@ -43,7 +43,8 @@ func OpenRunDir(log *slog.Logger) (*RunDir, error) {
 	sweep(parent, log)
 	d, err := makeRunDir(parent)
 	if err != nil {
-		return nil, fmt.Errorf("making a directory for sockets: %w; set TMPDIR to a directory that can be written to, with a path of at most %d characters",
+		return nil, fmt.Errorf("making a directory for sockets: %w; set TMPDIR to a directory that can be written to, "+
+			"with a path of at most %d characters",
 			err, maxSocketPath-len(filepath.Join("/", runPrefix+"0123456789", longestFile)))
 	}
 	return d, nil

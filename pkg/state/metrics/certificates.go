@@ -23,7 +23,8 @@ func (m *Metrics) AddCertificates(ends func() map[string]float64) error {
 // AddXDSCertificates adds the expiry of the files of the xDS port. ends returns the remaining seconds by what they are.
 func (m *Metrics) AddXDSCertificates(ends func() map[string]float64) error {
 	return m.addExpiry(ends, prometheus.NewDesc("gatehouse_xds_certificate_expiry_seconds",
-		"Seconds until a certificate of the xDS port expires, or a revocation list has to be replaced; negative after that.", []string{"file"}, nil))
+		"Seconds until a certificate of the xDS port expires, or a revocation list has to be replaced; negative after that.",
+		[]string{"file"}, nil))
 }
 
 func (m *Metrics) addExpiry(ends func() map[string]float64, expiry *prometheus.Desc) error {

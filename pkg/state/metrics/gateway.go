@@ -28,10 +28,12 @@ func newDescriptions() descriptions {
 		acks:           desc("acks_total", "Responses that Envoys accepted, by type of resources.", "type"),
 		nacks:          desc("nacks_total", "Responses that Envoys refused, by type of resources.", "type"),
 		envoys:         desc("envoys", "Connected Envoys.", "proxy"),
-		applied:        desc("applied_revision", "Oldest revision that a connected Envoy of the proxy has in full; it stays when later ones change nothing for the proxy.", "proxy"),
-		waiting:        desc("waiting_hosts", "Hosts whose newest version is not ready yet in some Envoy of the proxy.", "proxy"),
-		refused:        desc("refused_resources", "Resources that some Envoy of the proxy refused and does not get again.", "proxy"),
-		conditions:     desc("conditions", "Objects that are not live as written, by the code of the reason.", "code"),
+		applied: desc("applied_revision", "Oldest revision that a connected Envoy of the proxy has in full; "+
+			"it stays when later ones change nothing for the proxy.", "proxy"),
+		waiting: desc("waiting_hosts", "Hosts whose newest version is not ready yet in some Envoy of the proxy.", "proxy"),
+		refused: desc("refused_resources", "Resources that some Envoy of the proxy refused and does not get again.",
+			"proxy"),
+		conditions: desc("conditions", "Objects that are not live as written, by the code of the reason.", "code"),
 	}
 }
 

@@ -37,7 +37,8 @@ func New(about *status.Registry, version string) (*Metrics, error) {
 		}, []string{"result"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "gatehouse_build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
+		Name: "gatehouse_build_info", Help: "Always 1; the label is the version.",
+		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
 	for _, c := range []prometheus.Collector{
@@ -63,7 +64,8 @@ func (m *Metrics) CountAnswer(method, path string, status int, took time.Duratio
 		path = "none"
 	}
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
 	default:
 		method = "other" // a client may send any word
 	}

@@ -28,7 +28,8 @@ func (m *Metrics) AddProviders(list func() []Provider) error {
 	p := providers{
 		list: list,
 		age: prometheus.NewDesc("gatehouse_provider_answer_age_seconds",
-			"Seconds since the last usable answer of the identity provider of a login; absent before the first one.", []string{"object"}, nil),
+			"Seconds since the last usable answer of the identity provider of a login; absent before the first one.",
+			[]string{"object"}, nil),
 		failures: prometheus.NewDesc("gatehouse_provider_failures_total",
 			"Failed queries of the identity provider of a login.", []string{"object"}, nil),
 	}

@@ -64,7 +64,8 @@ func (h *Hub) tell(r *Report) {
 		told = newest
 	}
 	if missed := first - told - 1; missed > 0 {
-		h.opts.Registry.RecordReplica(r.Replica, fmt.Sprintf("%d more events of its Envoys are not listed here; GET /status shows their state", missed))
+		h.opts.Registry.RecordReplica(r.Replica, fmt.Sprintf("%d more events of its Envoys are not listed here; "+
+			"GET /status shows their state", missed))
 	}
 	for _, e := range r.Events {
 		if e.Seq > told {

@@ -64,7 +64,8 @@ func (o Other) UnheardMessage() string {
 	case o.Started.IsZero():
 		return fmt.Sprintf("replica %s has reported nothing: the state of its Envoys is unknown", o.Replica)
 	case o.Gone:
-		return fmt.Sprintf("replica %s was last heard at %s, and not all of its Envoys have connected elsewhere since: their state is unknown", o.Replica, at)
+		return fmt.Sprintf("replica %s was last heard at %s, and not all of its Envoys have connected elsewhere since: "+
+			"their state is unknown", o.Replica, at)
 	}
 	return fmt.Sprintf("replica %s was last heard at %s: the state of its Envoys is unknown", o.Replica, at)
 }

@@ -98,7 +98,8 @@ func New(opts Options) *Hub {
 		opts: opts, pace: opts.Board.Pace(), started: opts.Now(),
 		mail: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
 		out: outbox{cursor: opts.Registry.Feed().Now()}, running: map[string]context.CancelFunc{}, stuck: map[string]bool{},
-		others: map[string]*other{}, moved: make(chan struct{}), asks: map[string]Ask{}, answers: map[string]Answer{}, told: map[string]int64{},
+		others: map[string]*other{}, moved: make(chan struct{}), asks: map[string]Ask{}, answers: map[string]Answer{},
+		told: map[string]int64{},
 	}
 }
 

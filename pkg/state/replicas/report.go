@@ -211,7 +211,9 @@ func shortAwaited(list []status.Awaited) []status.Awaited {
 func shortTypes(types map[string]status.Answers) map[string]status.Answers {
 	short := make(map[string]status.Answers, len(types))
 	for typeURL, t := range types {
-		short[typeURL] = status.Answers{Sent: shortAnswer(t.Sent), Acked: shortAnswer(t.Acked), Rejected: shortAnswer(t.Rejected)}
+		short[typeURL] = status.Answers{
+			Sent: shortAnswer(t.Sent), Acked: shortAnswer(t.Acked), Rejected: shortAnswer(t.Rejected),
+		}
 	}
 	return short
 }
@@ -255,7 +257,8 @@ func (r Report) WithSeen(at func(revision int64) map[string]int64) Report {
 // Status returns an Envoy as a registry would have it.
 func (e Envoy) Status() status.Envoy {
 	return status.Envoy{
-		Proxy: e.Proxy, Address: e.Address, Version: e.Version, Connected: e.Connected, Identity: e.Identity, Instance: e.Instance,
+		Proxy: e.Proxy, Address: e.Address, Version: e.Version, Connected: e.Connected, Identity: e.Identity,
+		Instance: e.Instance,
 		Progress: status.Progress{Applied: e.Applied, Waiting: e.Waiting, Refused: e.Refused}, Types: e.Types,
 	}
 }

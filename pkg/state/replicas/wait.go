@@ -163,7 +163,8 @@ func (h *Hub) answersTo(id string, proxies []string) (lags [][]status.Lag, open 
 	if h.read < h.asks[id].fresh {
 		// A replica may have joined that is not known here.
 		return [][]status.Lag{{{
-			Reason: status.Unheard, Message: "the board of the replicas cannot be read: the state of the Envoys of other replicas is unknown",
+			Reason: status.Unheard, Message: "the board of the replicas cannot be read: " +
+				"the state of the Envoys of other replicas is unknown",
 		}}}, true, moved
 	}
 	for name, o := range h.others {
@@ -177,7 +178,9 @@ func (h *Hub) answersTo(id string, proxies []string) (lags [][]status.Lag, open 
 			lags = append(lags, of(name, []status.Lag{{Reason: status.Unheard, Message: was.UnheardMessage()}}))
 		default:
 			open = true
-			lags = append(lags, of(name, []status.Lag{{Reason: status.Slow, Message: fmt.Sprintf("replica %s has not reported yet what its Envoys have", name)}}))
+			lags = append(lags, of(name, []status.Lag{{
+				Reason: status.Slow, Message: fmt.Sprintf("replica %s has not reported yet what its Envoys have", name),
+			}}))
 		}
 	}
 	return lags, open, moved
@@ -288,7 +291,8 @@ func (h *Hub) runAsk(ctx context.Context, a Ask) {
 		defer cancel()
 		lags := h.opts.Wait(ctx, a.Revision, a.Changed)
 		if more := len(lags) - maxLags; more > 0 {
-			lags = append(lags[:maxLags:maxLags], status.Lag{Reason: status.Slow, Message: fmt.Sprintf("%d more Envoys lag", more)})
+			lags = append(lags[:maxLags:maxLags],
+				status.Lag{Reason: status.Slow, Message: fmt.Sprintf("%d more Envoys lag", more)})
 		}
 		for i := range lags {
 			lags[i].Message = shorten(lags[i].Message)

@@ -25,7 +25,8 @@ func (r *Registry) RecordChange(e Event) {
 // reader keeps of revisions may belong to others with the same numbers.
 func (r *Registry) RecordRestore(revision int64) {
 	r.feed.Publish(Event{
-		Event: EventReset, Revision: revision, Message: "the database was restored from a backup: read again what you keep, then go on with what follows",
+		Event: EventReset, Revision: revision, Message: "the database was restored from a backup: " +
+			"read again what you keep, then go on with what follows",
 	})
 }
 

@@ -164,7 +164,8 @@ func (f *Feed) After(c Cursor, limit int) (events []Event, more <-chan struct{})
 	oldest := max(0, f.last-feedSize) // the number before the oldest event
 	if c.epoch != f.epoch || c.id < oldest || c.id > f.last {
 		return []Event{{
-			Event: EventReset, At: model.At(time.Now()), Message: "events were lost: read again what you keep, then go on with what follows", id: f.last,
+			Event: EventReset, At: model.At(time.Now()),
+			Message: "events were lost: read again what you keep, then go on with what follows", id: f.last,
 		}}, nil
 	}
 	if c.id == f.last {

@@ -137,7 +137,10 @@ type Resource struct {
 
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
-	return &Registry{envoys: map[int64]*Envoy{}, conditions: map[string][]model.Condition{}, feed: newFeed(), changed: make(chan struct{}, 1)}
+	return &Registry{
+		envoys: map[int64]*Envoy{}, conditions: map[string][]model.Condition{}, feed: newFeed(),
+		changed: make(chan struct{}, 1),
+	}
 }
 
 // Changed receives, without data, after something about an Envoy or an engine has

@@ -119,7 +119,9 @@ func (c *Counts) Conditions(now time.Time) []model.Condition {
 		}
 		list = append(list, model.Condition{Key: model.ServiceKey(at.service), Code: model.LoginFailing, Message: what})
 		if at.login.Kind != "" {
-			list = append(list, model.Condition{Key: at.login, Code: model.LoginFailing, Message: fmt.Sprintf("on service %s: %s", at.service, what)})
+			list = append(list, model.Condition{
+				Key: at.login, Code: model.LoginFailing, Message: fmt.Sprintf("on service %s: %s", at.service, what),
+			})
 		}
 	}
 	slices.SortFunc(list, func(a, b model.Condition) int {

@@ -120,9 +120,17 @@ func reasonFor(what, status, code string) Reason {
 	case begins("OAuth server returned an error"):
 		return authorizationReason(knownError(code))
 	case begins("State url host is not in the allowed redirect domains", "redirect_uri failed domain allow"):
-		return Reason{RedirectDomain, "a login would have led to a host that is not the service's: somebody changed the state or the Host, or the service got another host meanwhile"}
+		return Reason{
+			RedirectDomain,
+			"a login would have led to a host that is not the service's: somebody changed the state or the Host, " +
+				"or the service got another host meanwhile",
+		}
 	case begins("Code or state", "State ", "CSRF ", "Malformed oauth", "Code verifier", "Failed to decrypt"):
-		return Reason{OutdatedLogin, "a browser came back from the identity provider without the cookies of that login: it took more than ten minutes, began elsewhere or over plain HTTP, or was complete already"}
+		return Reason{
+			OutdatedLogin,
+			"a browser came back from the identity provider without the cookies of that login: it took more than ten minutes, " +
+				"began elsewhere or over plain HTTP, or was complete already",
+		}
 	case begins("jwt_authn_access_denied"):
 		return tokenCheckReason(strings.TrimPrefix(what, "jwt_authn_access_denied"))
 	case begins("rbac_access_denied"):
@@ -135,9 +143,12 @@ func reasonFor(what, status, code string) Reason {
 // user who edits the URL, may write anything.
 func knownError(code string) string {
 	switch code {
-	case "invalid_request", "unauthorized_client", "access_denied", "unsupported_response_type", "invalid_scope", "server_error",
-		"temporarily_unavailable", "invalid_client", "invalid_grant", "unsupported_grant_type", "interaction_required", "login_required",
-		"account_selection_required", "consent_required", "invalid_request_uri", "invalid_request_object", "redirect_uri_mismatch":
+	case "invalid_request", "unauthorized_client", "access_denied", "unsupported_response_type", "invalid_scope",
+		"server_error",
+		"temporarily_unavailable", "invalid_client", "invalid_grant", "unsupported_grant_type", "interaction_required",
+		"login_required",
+		"account_selection_required", "consent_required", "invalid_request_uri", "invalid_request_object",
+		"redirect_uri_mismatch":
 		return code
 	}
 	return ""
@@ -152,11 +163,21 @@ func tokenReason(status, code string) Reason {
 	}
 	switch {
 	case code == "invalid_client" || code == "unauthorized_client" || status == "401":
-		return Reason{WrongClientSecret, with("wrong client secret at the token endpoint: the identity provider does not accept client_id with client_secret")}
+		return Reason{
+			WrongClientSecret,
+			with("wrong client secret at the token endpoint: the identity provider does not accept client_id with client_secret"),
+		}
 	case code == "invalid_grant" || code == "redirect_uri_mismatch":
-		return Reason{CodeRefused, with("the token endpoint refuses the code: it was used before, took too long, or redirect_uri is not the one that is registered")}
+		return Reason{
+			CodeRefused,
+			with("the token endpoint refuses the code: it was used before, took too long, " +
+				"or redirect_uri is not the one that is registered"),
+		}
 	case status == "503":
-		return Reason{ProviderUnreachable, "the token endpoint cannot be reached, or its certificate is not trusted: check the upstream's status"}
+		return Reason{
+			ProviderUnreachable,
+			"the token endpoint cannot be reached, or its certificate is not trusted: check the upstream's status",
+		}
 	case status == "504":
 		return Reason{ProviderTimeout, "the token endpoint does not answer in time (5 s)"}
 	case len(status) == 3 && strings.Trim(status, "0123456789") == "":
@@ -186,9 +207,14 @@ func tokenCheckReason(what string) Reason {
 	case "Jwks doesn't have key to match kid or alg from Jwt":
 		return Reason{UnknownKey, "the id_token is signed with a key that is not known; the keys are fetched again"}
 	case "Jwt verification fails":
-		return Reason{BadSignature, "the signature of the id_token is wrong: somebody forged it, or the keys are of another provider"}
+		return Reason{
+			BadSignature, "the signature of the id_token is wrong: somebody forged it, or the keys are of another provider",
+		}
 	case "Jwt is missing":
-		return Reason{NoIDToken, "there is no id_token: the identity provider sends none, or it is too large for a cookie (some 3,000 bytes)"}
+		return Reason{
+			NoIDToken,
+			"there is no id_token: the identity provider sends none, or it is too large for a cookie (some 3,000 bytes)",
+		}
 	case "Jwt is expired":
 		return Reason{TokenExpired, "the id_token has expired"}
 	case "Jwt not yet valid":

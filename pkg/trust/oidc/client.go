@@ -186,7 +186,9 @@ func (c *Client) get(ctx context.Context, at string, limit int64, via *Via) ([]b
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "gatehouse")
-	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, 0, c.explain(err, u, via)
@@ -212,7 +214,8 @@ func (c *Client) get(ctx context.Context, at string, limit int64, via *Via) ([]b
 func refuseAnswer(res *http.Response) error {
 	switch code := res.StatusCode; {
 	case code >= 300 && code < 400 && res.Header.Get("Location") != "":
-		return fmt.Errorf("redirects to %s, which is not followed: write the URL to which it redirects", quote(res.Header.Get("Location")))
+		return fmt.Errorf("redirects to %s, which is not followed: write the URL to which it redirects",
+			quote(res.Header.Get("Location")))
 	case code == http.StatusNotFound:
 		return fmt.Errorf("does not exist (404): correct the URL; an issuer is written without %s", wellKnown)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
@@ -268,7 +271,8 @@ func (c *Client) transport(u *url.URL, via *Via) (*http.Transport, error) {
 			return nil, err
 		}
 	} else if u.Scheme == "https" && c.authorities == nil {
-		return nil, fmt.Errorf("cannot be verified, because no certificate authorities were found on the system: start with --upstream-ca-file")
+		return nil, fmt.Errorf("cannot be verified, because no certificate authorities were found on the system: " +
+			"start with --upstream-ca-file")
 	}
 	if err := c.opts.Rules.checkHost(host); err != nil {
 		return nil, err
@@ -281,7 +285,8 @@ func (c *Client) transport(u *url.URL, via *Via) (*http.Transport, error) {
 			}
 			return dialer.DialContext(ctx, network, address)
 		},
-		TLSClientConfig: config, Protocols: protocols, DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: headerBytes,
+		TLSClientConfig: config, Protocols: protocols, DisableKeepAlives: true, DisableCompression: true,
+		MaxResponseHeaderBytes: headerBytes,
 	}, nil
 }
 
@@ -305,17 +310,20 @@ func (c *Client) upstreamTLS(via *Via) (*tls.Config, error) {
 	if ca := up.ValidationCACertificate; ca != "" {
 		config.RootCAs = x509.NewCertPool()
 		if s := via.Secrets[ca]; s == nil || !config.RootCAs.AppendCertsFromPEM([]byte(s.Cert)) {
-			return nil, fmt.Errorf("cannot be verified: the secret %q, which upstream %q names, has no certificate authority", ca, up.Name)
+			return nil, fmt.Errorf("cannot be verified: the secret %q, which upstream %q names, has no certificate authority",
+				ca, up.Name)
 		}
 	} else if c.authorities == nil && !up.TLSInsecure {
-		return nil, fmt.Errorf("cannot be verified, because no certificate authorities were found on the system: start with --upstream-ca-file, or name a secret in Upstream_validation_cacertificate of upstream %q", up.Name)
+		return nil, fmt.Errorf("cannot be verified, because no certificate authorities were found on the system: "+
+			"start with --upstream-ca-file, or name a secret in Upstream_validation_cacertificate of upstream %q", up.Name)
 	}
 	if up.ClientCertificate == "" {
 		return config, nil
 	}
 	pair, err := c.clientPair(via.Secrets[up.ClientCertificate])
 	if err != nil {
-		return nil, fmt.Errorf("cannot be fetched: the client certificate %q of upstream %q cannot be used: %w", up.ClientCertificate, up.Name, err)
+		return nil, fmt.Errorf("cannot be fetched: the client certificate %q of upstream %q cannot be used: %w",
+			up.ClientCertificate, up.Name, err)
 	}
 	config.Certificates = []tls.Certificate{pair}
 	return config, nil

@@ -37,7 +37,8 @@ func (o object) text(name string) string { return model.TextOf(o[name]) }
 func documentURL(issuer string) (string, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return "", fmt.Errorf("the issuer %s is not a URL without query and fragment: write it as the provider does", quote(issuer))
+		return "", fmt.Errorf("the issuer %s is not a URL without query and fragment: write it as the provider does",
+			quote(issuer))
 	}
 	return strings.TrimSuffix(issuer, "/") + wellKnown, nil
 }
@@ -52,7 +53,8 @@ func readDocument(text []byte, issuer string) (p model.Provider, err error) {
 	case named == "":
 		return p, errors.New("names no issuer: it is not a discovery document of OpenID Connect")
 	case named != issuer:
-		return p, fmt.Errorf("names the issuer %s, not %s: write the one that it names, if it is the provider that you mean", quote(named), quote(issuer))
+		return p, fmt.Errorf("names the issuer %s, not %s: write the one that it names, if it is the provider that you mean",
+			quote(named), quote(issuer))
 	}
 	for _, f := range []struct {
 		name string
@@ -77,7 +79,8 @@ func readDocument(text []byte, issuer string) (p model.Provider, err error) {
 func unusable(s, issuer string) string {
 	u, err := url.Parse(s)
 	switch {
-	case err != nil || u.Hostname() == "" || u.Opaque != "" || len(s) > 2048 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+	case err != nil || u.Hostname() == "" || u.Opaque != "" || len(s) > 2048 ||
+		strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
 		return "is not a URL"
 	case u.User != nil || strings.Contains(s, "#"):
 		return "has a user or a fragment (#)"

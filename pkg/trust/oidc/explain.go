@@ -39,8 +39,10 @@ func (c *Client) explain(err error, u *url.URL, via *Via) error {
 		return fmt.Errorf("cannot be trusted: the certificate of %s %s", host, why)
 	}
 	// Go has no type for the alerts that the other side sends.
-	if text := err.Error(); via != nil && strings.HasSuffix(text, "tls: certificate required") || strings.HasSuffix(text, "tls: bad certificate") {
-		return fmt.Errorf("cannot be fetched: %s requires a client certificate, and got none or one that it refuses: name a secret in Upstream_client_certificate of the upstream of the login", host)
+	if text := err.Error(); via != nil && strings.HasSuffix(text, "tls: certificate required") ||
+		strings.HasSuffix(text, "tls: bad certificate") {
+		return fmt.Errorf("cannot be fetched: %s requires a client certificate, and got none or one that it refuses: "+
+			"name a secret in Upstream_client_certificate of the upstream of the login", host)
 	}
 	// The cause: url.Error would repeat the URL.
 	var of *url.Error
@@ -53,10 +55,12 @@ func (c *Client) explain(err error, u *url.URL, via *Via) error {
 // badCertificate says why a certificate is refused; empty if it is not.
 func badCertificate(err error, via *Via) string {
 	by, name := "the authorities of the system", "write a host that it is for"
-	attach := "put the authority into a secret, and name it in Upstream_validation_cacertificate of an upstream of the login, or start with --upstream-ca-file"
+	attach := "put the authority into a secret, and name it in Upstream_validation_cacertificate of an upstream of the " +
+		"login, or start with --upstream-ca-file"
 	if via != nil {
 		name = fmt.Sprintf("name one that it is for in Upstream_validation_subjectname of upstream %q", via.Upstream.Name)
-		attach = fmt.Sprintf("put the authority into a secret, and name it in Upstream_validation_cacertificate of upstream %q", via.Upstream.Name)
+		attach = fmt.Sprintf("put the authority into a secret, "+
+			"and name it in Upstream_validation_cacertificate of upstream %q", via.Upstream.Name)
 		if ca := via.Upstream.ValidationCACertificate; ca != "" {
 			by = fmt.Sprintf("the authorities of secret %q", ca)
 		}
@@ -70,7 +74,8 @@ func badCertificate(err error, via *Via) string {
 	case errors.As(err, &hostname):
 		return fmt.Sprintf("is not for %s, but for %s: %s, or renew it", hostname.Host, namesOf(hostname.Certificate), name)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("is valid from %s to %s: renew it at the provider, or set this machine's clock", day(invalid.Cert.NotBefore), day(invalid.Cert.NotAfter))
+		return fmt.Sprintf("is valid from %s to %s: renew it at the provider, or set this machine's clock",
+			day(invalid.Cert.NotBefore), day(invalid.Cert.NotAfter))
 	case errors.As(err, &invalid):
 		return fmt.Sprintf("is refused: %s: renew it at the provider", plain(invalid.Error()))
 	}

@@ -82,6 +82,7 @@ func (r Rules) checkAddr(host string, at netip.AddrPort, upstream bool) error {
 	if what == "" || upstream || egress.Contains(r.Allow, host) || egress.Contains(r.Allow, addr.String()) {
 		return nil
 	}
-	return refusal(fmt.Sprintf("must not be called: its address %s is %s; if the provider is at this address, name an upstream with this address in the configuration, or start with --provider-allow %s",
+	return refusal(fmt.Sprintf("must not be called: its address %s is %s; if the provider is at this address, "+
+		"name an upstream with this address in the configuration, or start with --provider-allow %s",
 		addr, what, addr))
 }

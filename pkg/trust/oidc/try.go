@@ -43,7 +43,9 @@ func (c *Client) Page(ctx context.Context, at string, via *Via) (Reply, error) {
 
 // Token posts a form to a token endpoint, with user and password in Authorization
 // unless user is empty. An error is a sentence that follows the name of the endpoint.
-func (c *Client) Token(ctx context.Context, at string, form url.Values, user, password string, via *Via) (Reply, error) {
+func (c *Client) Token(
+	ctx context.Context, at string, form url.Values, user, password string, via *Via,
+) (Reply, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
 	if err != nil {
 		return Reply{}, err

@@ -67,7 +67,8 @@ func (a *Authority) Issue(i Identity, key crypto.Signer, now time.Time, lifetime
 	}
 	end := now.Add(lifetime)
 	if end.After(a.Cert.NotAfter) {
-		return Pair{}, fmt.Errorf("the certificate would end on %s, and its authority ends on %s (give fewer --days, or make a new authority in another directory: gatehouse pki init DIR)",
+		return Pair{}, fmt.Errorf("the certificate would end on %s, and its authority ends on %s (give fewer --days, "+
+			"or make a new authority in another directory: gatehouse pki init DIR)",
 			end.UTC().Format(time.DateOnly), a.Cert.NotAfter.UTC().Format(time.DateOnly))
 	}
 	serial, err := newSerial()

@@ -64,7 +64,9 @@ func Create(path string, now time.Time, lifetime time.Duration) (Entry, error) {
 	}
 	for _, name := range []string{"ca.crt", "ca.key", crlName, issuedDir} {
 		if _, err := os.Lstat(d.file(name)); !errors.Is(err, fs.ErrNotExist) {
-			return Entry{}, fmt.Errorf("%s exists, and an authority is not replaced: nothing that it has issued would be valid any more (make another one in another directory; Envoys and control planes can trust both: cat old/ca.crt new/ca.crt > both.crt)", d.file(name))
+			return Entry{}, fmt.Errorf("%s exists, and an authority is not replaced: "+
+				"nothing that it has issued would be valid any more (make another one in another directory; "+
+				"Envoys and control planes can trust both: cat old/ca.crt new/ca.crt > both.crt)", d.file(name))
 		}
 	}
 	a, err := NewAuthority(now, lifetime)
@@ -89,7 +91,8 @@ func makeDirectory(path string) error {
 	case err == nil:
 		return os.Chmod(path, 0o700) //nolint:gosec // a directory, whatever the umask is
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("making the directory %s: %w (create the directory above it first: mkdir -p %s)", path, err, filepath.Dir(path))
+		return fmt.Errorf("making the directory %s: %w (create the directory above it first: mkdir -p %s)", path, err,
+			filepath.Dir(path))
 	case !errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("making the directory %s: %w", path, err)
 	}
@@ -100,7 +103,8 @@ func makeDirectory(path string) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory (name one, or a path that does not exist yet)", path)
 	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("the directory %s has mode %04o, and others can put files into it (chmod 700 %s, or name another directory)", path, info.Mode().Perm(), path)
+		return fmt.Errorf("the directory %s has mode %04o, and others can put files into it (chmod 700 %s, "+
+			"or name another directory)", path, info.Mode().Perm(), path)
 	}
 	return nil
 }
@@ -128,7 +132,8 @@ func (d *Directory) Close() { d.unlock() }
 
 func (d *Directory) noAuthority(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s has no authority (name the directory of one, or make it: gatehouse pki init %s)", d.path, d.path)
+		return fmt.Errorf("%s has no authority (name the directory of one, or make it: gatehouse pki init %s)", d.path,
+			d.path)
 	}
 	return err
 }
@@ -165,7 +170,8 @@ func (d *Directory) load() error {
 	d.cert = cert
 	text, err := os.ReadFile(d.file(crlName))
 	if err != nil {
-		return fmt.Errorf("reading the list of revoked certificates: %w (restore %s: without it, what was revoked would be valid again)", err, d.file(crlName))
+		return fmt.Errorf("reading the list of revoked certificates: %w (restore %s: without it, "+
+			"what was revoked would be valid again)", err, d.file(crlName))
 	}
 	if d.crl, err = parseRevocations(text); err == nil {
 		err = d.crl.CheckSignatureFrom(cert)
@@ -184,7 +190,8 @@ func (d *Directory) authority() (*Authority, error) {
 		return nil, fmt.Errorf("reading the key of the authority: %w (restore it from where it is kept)", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s has mode %04o, and whoever can read it can act as any proxy (chmod 600 %s; if others may have read it, make a new authority)", name, info.Mode().Perm(), name)
+		return nil, fmt.Errorf("%s has mode %04o, and whoever can read it can act as any proxy (chmod 600 %s; "+
+			"if others may have read it, make a new authority)", name, info.Mode().Perm(), name)
 	}
 	key, err := d.key("ca.key")
 	if err != nil {
@@ -220,7 +227,10 @@ func (d *Directory) List(now time.Time) ([]Entry, error) {
 }
 
 func describe(cert *x509.Certificate, file string, crl *x509.RevocationList) Entry {
-	e := Entry{What: "authority", File: file, Serial: serialText(cert.SerialNumber), SANs: []string{}, NotBefore: cert.NotBefore, NotAfter: cert.NotAfter}
+	e := Entry{
+		What: "authority", File: file, Serial: serialText(cert.SerialNumber), SANs: []string{}, NotBefore: cert.NotBefore,
+		NotAfter: cert.NotAfter,
+	}
 	if i, ok := identityOf(cert); ok {
 		e.What, e.SANs = i.String(), append(e.SANs, i.names()...)
 	}

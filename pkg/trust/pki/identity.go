@@ -65,7 +65,8 @@ func (i Identity) file() string { return cmp.Or(i.Name, string(i.Purpose)) }
 
 // equal reports whether both have the same purpose and names.
 func (i Identity) equal(other Identity) bool {
-	return i.Purpose == other.Purpose && i.Name == other.Name && slices.Equal(slices.Sorted(slices.Values(i.Hosts)), slices.Sorted(slices.Values(other.Hosts)))
+	return i.Purpose == other.Purpose && i.Name == other.Name &&
+		slices.Equal(slices.Sorted(slices.Values(i.Hosts)), slices.Sorted(slices.Values(other.Hosts)))
 }
 
 // NewIdentity returns the identity of a purpose, with the name of a proxy or the hosts
@@ -87,7 +88,8 @@ func NewIdentity(purpose, name string, hosts []string) (Identity, error) {
 		return i, fmt.Errorf("%q is not one of %s", purpose, strings.Join(Purposes(), ", "))
 	}
 	if i.Purpose != Server && len(hosts) > 0 {
-		return i, errors.New("--host is for a server: an Envoy and a rate-limit engine are known by their name, wherever they run")
+		return i, errors.New("--host is for a server: an Envoy and a rate-limit engine are known by their name, " +
+			"wherever they run")
 	}
 	for _, given := range hosts {
 		host, err := parseHost(given)
@@ -124,7 +126,8 @@ func checkFile(base string, i Identity, chosen bool) error {
 	}
 	switch {
 	case len(base) > 240:
-		return fmt.Errorf("the name of the files would have %d bytes, which is more than a file system allows (%s)", len(base), remedy)
+		return fmt.Errorf("the name of the files would have %d bytes, which is more than a file system allows (%s)",
+			len(base), remedy)
 	case base == "ca":
 		return fmt.Errorf("the files ca.crt and ca.key are those of the authority (%s)", remedy)
 	case base != string(i.Purpose) && (base == string(Server) || base == string(RateLimit)):

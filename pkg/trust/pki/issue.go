@@ -62,21 +62,26 @@ func (d *Directory) mayWrite(base string, r *Request) error {
 	present, err := d.certificate(base + ".crt")
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(d.file(base + ".key")); err == nil && !r.Replace {
-			return fmt.Errorf("%s exists, without %s (--force replaces it; --file NAME chooses other files)", d.file(base+".key"), name)
+			return fmt.Errorf("%s exists, without %s (--force replaces it; --file NAME chooses other files)",
+				d.file(base+".key"), name)
 		}
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w (it is not replaced, because it is not a certificate of this authority; move it away, or choose other files with --file NAME)", err)
+		return fmt.Errorf("%w (it is not replaced, because it is not a certificate of this authority; move it away, "+
+			"or choose other files with --file NAME)", err)
 	}
 	identity, ok := identityOf(present)
 	switch {
 	case !ok || present.CheckSignatureFrom(d.cert) != nil:
-		return fmt.Errorf("%s is not a certificate of this authority, and is not replaced (move it away, or choose other files with --file NAME)", name)
+		return fmt.Errorf("%s is not a certificate of this authority, and is not replaced (move it away, "+
+			"or choose other files with --file NAME)", name)
 	case identity.Purpose != r.Identity.Purpose || identity.Name != r.Identity.Name:
-		return fmt.Errorf("%s is for %s, and is not replaced by one for %s (choose other files with --file NAME)", name, identity, r.Identity)
+		return fmt.Errorf("%s is for %s, and is not replaced by one for %s (choose other files with --file NAME)", name,
+			identity, r.Identity)
 	case !r.Replace:
-		return fmt.Errorf("%s exists and ends on %s (to extend it with its key: gatehouse pki renew %s %s.crt; --force replaces it and its key)",
+		return fmt.Errorf("%s exists and ends on %s (to extend it with its key: gatehouse pki renew %s %s.crt; "+
+			"--force replaces it and its key)",
 			name, present.NotAfter.UTC().Format(time.DateOnly), d.path, base)
 	}
 	if r.Identity.Purpose == Server && len(r.Identity.Hosts) == 0 {
@@ -86,7 +91,9 @@ func (d *Directory) mayWrite(base string, r *Request) error {
 }
 
 // issue makes a certificate for key, or for a new one, and puts it into its files.
-func (d *Directory) issue(base string, i Identity, key crypto.Signer, now time.Time, lifetime time.Duration) (Entry, error) {
+func (d *Directory) issue(
+	base string, i Identity, key crypto.Signer, now time.Time, lifetime time.Duration,
+) (Entry, error) {
 	a, err := d.authority()
 	if err != nil {
 		return Entry{}, err
@@ -115,14 +122,16 @@ func (d *Directory) Renew(file string, now time.Time, lifetime time.Duration) (E
 	}
 	identity, _ := identityOf(cert)
 	if revokedAt(d.crl, cert.SerialNumber) != nil {
-		return Entry{}, fmt.Errorf("%s was revoked, and its key is not used again (gatehouse pki issue %s %s --force makes a new key)", d.file(base+".crt"), d.path, identity)
+		return Entry{}, fmt.Errorf("%s was revoked, and its key is not used again (gatehouse pki issue %s %s --force makes "+
+			"a new key)", d.file(base+".crt"), d.path, identity)
 	}
 	key, err := d.key(base + ".key")
 	if err != nil {
 		return Entry{}, fmt.Errorf("%w (gatehouse pki issue %s %s --force makes a new key)", err, d.path, identity)
 	}
 	if !belongs(key, cert) {
-		return Entry{}, fmt.Errorf("%s is not the key of %s (gatehouse pki issue %s %s --force makes a new pair)", d.file(base+".key"), d.file(base+".crt"), d.path, identity)
+		return Entry{}, fmt.Errorf("%s is not the key of %s (gatehouse pki issue %s %s --force makes a new pair)",
+			d.file(base+".key"), d.file(base+".crt"), d.path, identity)
 	}
 	if lifetime == 0 {
 		lifetime = cert.NotAfter.Sub(cert.NotBefore) - skew
@@ -225,7 +234,8 @@ func (d *Directory) base(file string) (string, error) {
 	case dir != "." && dir != filepath.Clean(d.path):
 		return "", fmt.Errorf("%q is not in %s (see gatehouse pki list %s)", file, d.path, d.path)
 	case base == caFile:
-		return "", errors.New("the authority itself is neither renewed nor revoked (make a new one in another directory with gatehouse pki init, and trust both until everybody has a certificate of the new one)")
+		return "", errors.New("the authority itself is neither renewed nor revoked (make a new one in another directory " +
+			"with gatehouse pki init, and trust both until everybody has a certificate of the new one)")
 	}
 	return base, nil
 }

@@ -13,14 +13,17 @@ import (
 // revocations returns the revocation list of an authority. It is valid until the
 // authority expires: the file is replaced when something is revoked, and a date for the
 // next update would only lock out everybody who forgets it.
-func (a *Authority) revocations(before *x509.RevocationList, more []*x509.Certificate, now time.Time) (*x509.RevocationList, error) {
+func (a *Authority) revocations(
+	before *x509.RevocationList, more []*x509.Certificate, now time.Time,
+) (*x509.RevocationList, error) {
 	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: now.Add(-skew), NextUpdate: a.Cert.NotAfter}
 	if before != nil {
 		list.Number = new(big.Int).Add(before.Number, big.NewInt(1))
 		list.RevokedCertificateEntries = before.RevokedCertificateEntries
 	}
 	for _, cert := range more {
-		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: now})
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries,
+			x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: now})
 	}
 	der, err := x509.CreateRevocationList(rand.Reader, list, a.Cert, a.key)
 	if err != nil {
@@ -73,7 +76,8 @@ func siblings(cert *x509.Certificate, all []*x509.Certificate, alike bool) []*x5
 			continue
 		}
 		theirs, ok := identityOf(other)
-		if string(other.RawSubjectPublicKeyInfo) == string(cert.RawSubjectPublicKeyInfo) || alike && known && ok && identity.equal(theirs) {
+		if string(other.RawSubjectPublicKeyInfo) == string(cert.RawSubjectPublicKeyInfo) ||
+			alike && known && ok && identity.equal(theirs) {
 			list = append(list, other)
 		}
 	}

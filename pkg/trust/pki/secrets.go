@@ -30,7 +30,9 @@ type Lifetimes struct{ Authority, Certificate, RenewWithin time.Duration }
 // authority, or with other names, is replaced together with its key. The arguments are
 // not changed. A broken authority is an error, because a new one would lock out
 // everybody who trusts it.
-func Refresh(authority map[string][]byte, pairs []SecretPair, now time.Time, l Lifetimes) (newAuthority map[string][]byte, newPairs []map[string][]byte, err error) {
+func Refresh(
+	authority map[string][]byte, pairs []SecretPair, now time.Time, l Lifetimes,
+) (newAuthority map[string][]byte, newPairs []map[string][]byte, err error) {
 	a, newAuthority, err := refreshAuthority(authority, now, l)
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +74,8 @@ func refreshAuthority(data map[string][]byte, now time.Time, l Lifetimes) (*Auth
 		return nil, nil, errors.New("the key of the authority is not that of its certificate")
 	}
 	if cert.NotAfter.Before(now.Add(l.Certificate)) {
-		return nil, nil, fmt.Errorf("the authority ends on %s: remove %s and %s from its Secret, and a new one is made", cert.NotAfter.UTC().Format(time.DateOnly), secretCA, secretCAKey)
+		return nil, nil, fmt.Errorf("the authority ends on %s: remove %s and %s from its Secret, and a new one is made",
+			cert.NotAfter.UTC().Format(time.DateOnly), secretCA, secretCAKey)
 	}
 	return &Authority{cert, key}, maps.Clone(data), nil
 }
@@ -102,7 +105,8 @@ func (a *Authority) present(p SecretPair) (pair *x509.Certificate, key crypto.Si
 	if err != nil {
 		return nil, nil, false
 	}
-	if key, err = parseKey(p.Data[secretKey]); err != nil || !belongs(key, cert) || cert.CheckSignatureFrom(a.Cert) != nil {
+	if key, err = parseKey(p.Data[secretKey]); err != nil || !belongs(key, cert) ||
+		cert.CheckSignatureFrom(a.Cert) != nil {
 		return nil, nil, false
 	}
 	i, ok := identityOf(cert)

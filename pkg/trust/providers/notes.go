@@ -88,7 +88,8 @@ func (w *Watch) tryNote(ctx context.Context) {
 	defer w.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil && w.notes.failed.IsZero() {
-			w.opts.Log.Warn("the last answers of identity providers cannot be read; querying the providers, trying again", "err", err)
+			w.opts.Log.Warn("the last answers of identity providers cannot be read; querying the providers, trying again",
+				"err", err)
 		}
 		w.notes.failed = time.Now()
 		return

@@ -98,7 +98,9 @@ func (s *set) wanted() map[model.ProviderSource][]model.Key {
 		}
 	}
 	for _, keys := range wanted {
-		slices.SortFunc(keys, func(a, b model.Key) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text(), b.Text())) })
+		slices.SortFunc(keys, func(a, b model.Key) int {
+			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text(), b.Text()))
+		})
 	}
 	return wanted
 }

@@ -30,7 +30,8 @@ func (w *Watch) tell() {
 			byPath := func(a, b model.Key) int { return cmp.Compare(a.Path(), b.Path()) }
 			for _, place := range slices.SortedFunc(maps.Keys(w.set.places[key.Name()]), byPath) {
 				list = append(list, model.Condition{
-					Key: place, Code: model.ProviderFailing, Message: fmt.Sprintf("the identity provider of filter %q %s", key.Name(), what),
+					Key: place, Code: model.ProviderFailing,
+					Message: fmt.Sprintf("the identity provider of filter %q %s", key.Name(), what),
 				})
 			}
 		}
@@ -62,7 +63,8 @@ func (w *Watch) announce(p *provider, now model.Provider) {
 	e := status.Event{Message: "the identity provider " + where + " " + news(was, now)}
 	if now.Fault != "" {
 		e.Code, e.Message = model.ProviderFailing, now.Fault
-		w.opts.Log.Warn("identity provider cannot be reached; its last answer stays in force", "provider", where, "err", now.Fault)
+		w.opts.Log.Warn("identity provider cannot be reached; its last answer stays in force", "provider", where,
+			"err", now.Fault)
 	} else {
 		w.opts.Log.Info("identity provider has answered", "provider", where, "news", news(was, now))
 	}

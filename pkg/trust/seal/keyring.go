@@ -139,8 +139,9 @@ func (k *Keyring) Unseal(sealed, context string) (string, error) {
 	}
 	return "", &model.Error{
 		Kind: model.Invalid, Message: "the sealed text does not open",
-		Hint: "it was sealed with another key or for another place, or was changed; give the key file that it was sealed with, or the secret again",
-		Err:  fmt.Errorf("no key of %s opens it", k.path),
+		Hint: "it was sealed with another key or for another place, or was changed; " +
+			"give the key file that it was sealed with, or the secret again",
+		Err: fmt.Errorf("no key of %s opens it", k.path),
 	}
 }
 

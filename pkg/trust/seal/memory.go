@@ -47,7 +47,9 @@ func (m *Memory) Unseal(sealed, context string) (string, error) {
 	}
 	plain, err := m.keys.open(raw, []byte(context))
 	if err != nil {
-		return "", &model.Error{Kind: model.Invalid, Message: "a sealed text does not open with the key of this process", Err: err}
+		return "", &model.Error{
+			Kind: model.Invalid, Message: "a sealed text does not open with the key of this process", Err: err,
+		}
 	}
 	return string(plain), nil
 }

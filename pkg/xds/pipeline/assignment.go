@@ -98,7 +98,8 @@ func (b *Build) buildAssignment(upstream string) (*assignment, *model.Condition)
 		return made, condition
 	}
 	condition = &model.Condition{
-		Key: model.UpstreamKey(upstream), Code: model.Quarantined, Message: "Envoy would refuse its endpoints, and they stay as they were: " + err.Error(),
+		Key: model.UpstreamKey(upstream), Code: model.Quarantined,
+		Message: "Envoy would refuse its endpoints, and they stay as they were: " + err.Error(),
 	}
 	if old := b.assignments[upstream]; old != nil {
 		return old, condition

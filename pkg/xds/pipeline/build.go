@@ -101,7 +101,8 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, err := snapshot.NewRouteHead(translate.RouteConfiguration(), unavailable, &snapshot.SecretHost{Host: credential.KeeperHost(), Route: credential.KeeperRoute})
+	head, err := snapshot.NewRouteHead(translate.RouteConfiguration(), unavailable,
+		&snapshot.SecretHost{Host: credential.KeeperHost(), Route: credential.KeeperRoute})
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +256,10 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
 	if p == nil {
-		p = &proxy{name: name, builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{}, keyLists: keyLists{credential.AnyKeyFilter: {}, seam.KeyFilter: {}}}
+		p = &proxy{
+			name: name, builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{},
+			keyLists: keyLists{credential.AnyKeyFilter: {}, seam.KeyFilter: {}},
+		}
 		b.proxies[name] = p
 		p.builder.AssignWith(b.assignmentOf)
 	}
@@ -338,7 +342,8 @@ func (b *Build) namesBeside(needs ir.Needs, services []string) []string {
 	}
 	var names []string
 	for _, name := range services {
-		if s := b.services[name]; s != nil && s.needs.HTTPS && len(s.needs.Chains) == 0 && s.parts != nil && s.parts.Domain != "*" {
+		if s := b.services[name]; s != nil && s.needs.HTTPS && len(s.needs.Chains) == 0 && s.parts != nil &&
+			s.parts.Domain != "*" {
 			names = append(names, s.parts.Domain)
 		}
 	}
@@ -369,7 +374,9 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 }
 
 // buildService builds a service and keeps the unchanged routes.
-func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHead, in builder) (*service, []model.Condition) {
+func buildService(
+	tree *model.ServiceTree, old *service, head *snapshot.RouteHead, in builder,
+) (*service, []model.Condition) {
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
 	byIR := make(map[*ir.Route]*route, len(tree.Routes))
 	pairs := compile.Pairs(tree, in.settings.Open)
@@ -445,38 +452,6 @@ func (s *service) close(tree *model.ServiceTree, host *ir.Host, head *snapshot.R
 		return
 	}
 	s.parts.Host = head.Unavailable(bare)
-}
-
-// names are the resources that the routes of a service name, without duplicates.
-type names struct{ clusters, secrets, providers map[string]*snapshot.Resource }
-
-func newNames() names {
-	return names{map[string]*snapshot.Resource{}, map[string]*snapshot.Resource{}, map[string]*snapshot.Resource{}}
-}
-
-func (n names) add(named snapshot.Named) {
-	for _, r := range named.Clusters {
-		n.clusters[r.Name] = r
-	}
-	for _, r := range named.Secrets {
-		n.secrets[r.Name] = r
-	}
-	for _, r := range named.Providers {
-		n.providers[r.Name] = r
-	}
-}
-
-func (n names) sorted() (named snapshot.Named) {
-	for _, name := range slices.Sorted(maps.Keys(n.clusters)) {
-		named.Clusters = append(named.Clusters, n.clusters[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(n.secrets)) {
-		named.Secrets = append(named.Secrets, n.secrets[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(n.providers)) {
-		named.Providers = append(named.Providers, n.providers[name])
-	}
-	return named
 }
 
 // builder builds routes.

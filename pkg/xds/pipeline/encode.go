@@ -32,7 +32,8 @@ func (r *route) encodeOne(one *ir.Route, cache *clusterCache) error {
 	if err != nil {
 		return err
 	}
-	r.named.Clusters, r.named.Secrets = append(r.named.Clusters, named.Clusters...), append(r.named.Secrets, named.Secrets...)
+	r.named.Clusters, r.named.Secrets = append(r.named.Clusters, named.Clusters...),
+		append(r.named.Secrets, named.Secrets...)
 	encoded, err := snapshot.NewRoute(out, asked...)
 	if err != nil {
 		return err
@@ -151,7 +152,8 @@ func encodeCertificates(h *ir.Host, from model.Key) ([]*snapshot.Certificate, er
 	var list []*snapshot.Certificate
 	for _, c := range h.Certificates {
 		name := cmp.Or(c.Name, snapshot.DefaultCertificate)
-		made, err := snapshot.NewCertificate(translate.PairSecret(name, c.Pair), compile.Rank(h.Domain), objectRef(model.SecretKey(c.Pair.Secret)), objectRef(from))
+		made, err := snapshot.NewCertificate(translate.PairSecret(name, c.Pair), compile.Rank(h.Domain),
+			objectRef(model.SecretKey(c.Pair.Secret)), objectRef(from))
 		if err != nil {
 			return nil, err
 		}
@@ -205,7 +207,9 @@ func encodeListener(l ir.Listener, from model.Key) (*snapshot.Resource, snapshot
 	return listener, named, err
 }
 
-func encodeAll[M any](messages []M, encode func(M, ...snapshot.ObjectRef) (*snapshot.Resource, error)) ([]*snapshot.Resource, error) {
+func encodeAll[M any](
+	messages []M, encode func(M, ...snapshot.ObjectRef) (*snapshot.Resource, error),
+) ([]*snapshot.Resource, error) {
 	var list []*snapshot.Resource
 	for _, m := range messages {
 		r, err := encode(m)

@@ -32,7 +32,9 @@ func partsOf(needs ir.Needs) []snapshot.Part {
 
 // hasAny reports whether a list has, or had, one of the sets.
 func (k keyLists) hasAny(sets []string) bool {
-	return slices.ContainsFunc(sets, func(set string) bool { return k[seam.KeyFilter][set] || k[credential.AnyKeyFilter][set] })
+	return slices.ContainsFunc(sets, func(set string) bool {
+		return k[seam.KeyFilter][set] || k[credential.AnyKeyFilter][set]
+	})
 }
 
 // listKeys returns the lists of a proxy. Sets that are no longer required have the keys that are valid
@@ -50,7 +52,9 @@ func (b *Build) listKeys(p *proxy) []*snapshot.List {
 				delete(keys, set)
 			}
 		}
-		others := slices.DeleteFunc(slices.Sorted(maps.Keys(keys)), func(set string) bool { return slices.Contains(wanted, set) })
+		others := slices.DeleteFunc(slices.Sorted(maps.Keys(keys)), func(set string) bool {
+			return slices.Contains(wanted, set)
+		})
 		lists = append(lists, snapshot.NewList(filter, wanted, others, func(sets []string) (*snapshot.Resource, error) {
 			var all []ir.APIKey
 			for _, set := range sets {

@@ -130,10 +130,12 @@ func (l *Loop) step(ctx context.Context, build *Build) error {
 		}
 	}
 	// An Envoy may answer before Publish returns.
-	l.opts.Status.RecordPublish(change.Revision, len(change.Entries), slices.Collect(maps.Keys(result.Snapshots)), time.Since(start))
+	l.opts.Status.RecordPublish(change.Revision, len(change.Entries), slices.Collect(maps.Keys(result.Snapshots)),
+		time.Since(start))
 	publish := l.opts.Publisher.Publish
 	if change.Restored {
-		l.opts.Log.Warn("the database has changed under the running program, as after the restore of a backup; everything is loaded again",
+		l.opts.Log.Warn("the database has changed under the running program, as after the restore of a backup; "+
+			"everything is loaded again",
 			"rev", change.Revision)
 		publish = l.opts.Publisher.Replace
 	}
@@ -146,14 +148,16 @@ func (l *Loop) step(ctx context.Context, build *Build) error {
 			if c.Code == model.NoUpstream || c.Code == model.NoEndpoints { // every new route begins like this
 				level = slog.LevelDebug
 			}
-			l.opts.Log.Log(ctx, level, "object is not live as written", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
+			l.opts.Log.Log(ctx, level, "object is not live as written", "object", c.Key.Path(), "code", c.Code,
+				"reason", c.Message)
 		}
 	}
 	level := slog.LevelInfo
 	if !first && !change.Full && len(change.Entries)+len(change.Learned) == 0 { // endpoints change all the time
 		level = slog.LevelDebug
 	}
-	l.opts.Log.Log(ctx, level, "configuration published", "rev", change.Revision, "changes", len(change.Entries), "endpoints", len(change.Endpoints),
+	l.opts.Log.Log(ctx, level, "configuration published", "rev", change.Revision, "changes", len(change.Entries),
+		"endpoints", len(change.Endpoints),
 		"proxies", len(result.Snapshots), "took", time.Since(start).Round(time.Microsecond))
 	if first {
 		close(l.ready)

@@ -75,7 +75,9 @@ func newSecretCache() *secretCache { return &secretCache{byName: map[string]cach
 
 // encode returns the secret with a name and content. fresh makes it if it is not
 // cached.
-func (c *secretCache) encode(name, content string, fresh func() (*snapshot.Resource, error)) (*snapshot.Resource, error) {
+func (c *secretCache) encode(
+	name, content string, fresh func() (*snapshot.Resource, error),
+) (*snapshot.Resource, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cached := c.byName[name]; cached.content == content {

@@ -76,7 +76,8 @@ func (b *Build) limitsChanged(services map[string]struct{}, before, after limits
 	begun := (before.Default == nil) != (after.Default == nil)
 	for name := range services {
 		needs := b.services[name].needs
-		if first && needs.RateLimits || begun && len(needs.RateLimitDomains) > 0 || slices.ContainsFunc(needs.RateLimitDomains, func(d string) bool {
+		if first && needs.RateLimits ||
+			begun && len(needs.RateLimitDomains) > 0 || slices.ContainsFunc(needs.RateLimitDomains, func(d string) bool {
 			// If the domain does not exist, another one may now be the nearest.
 			return after.Named[d] == nil || !before.Named[d].SameShape(after.Named[d])
 		}) {

@@ -27,7 +27,8 @@ func (r RouteRefusals) Of(t *model.RouteTree) error {
 	judged.Named = map[model.Key]model.Object{}
 	maps.Copy(judged.Named, t.Named)
 	judged.Filters = withStandIns(t.Filters, judged.Named)
-	if made := (builder{clusters: r.clusters, settings: anyText()}).route(&judged); made.condition != nil && made.condition.Code == model.Quarantined {
+	if made := (builder{clusters: r.clusters, settings: anyText()}).route(&judged); made.condition != nil &&
+		made.condition.Code == model.Quarantined {
 		return errors.New(made.condition.Message)
 	}
 	return nil
@@ -50,8 +51,8 @@ func ServiceRefusal(t *model.ServiceTree) error {
 	return hostRefusal(host, t.Service.Key())
 }
 
-// MaxRoutes returns how many routes a service with these filters may have, and why it cannot have more; nil means that it
-// may have any number.
+// MaxRoutes returns how many routes a service with these filters may have, and why it cannot have more; nil means that
+// it may have any number.
 func MaxRoutes(filters []*model.ParsedFilter) (most int, why error) {
 	most, wrong := compile.MaxRoutes(filters)
 	if wrong == "" {

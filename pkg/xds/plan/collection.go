@@ -187,7 +187,8 @@ func (c *collection) supplyTodo(now time.Time) *flight {
 		c.held = resourceStates{group: g}
 		return &flight{Message: Message{Type: c.typeURL, Resources: c.wanted, Joined: c.joined}, group: g}
 	}
-	return c.sendSome(slices.SortedFunc(maps.Values(c.todo), func(a, b *snapshot.Resource) int { return cmp.Compare(a.Name, b.Name) }), now)
+	return c.sendSome(slices.SortedFunc(maps.Values(c.todo),
+		func(a, b *snapshot.Resource) int { return cmp.Compare(a.Name, b.Name) }), now)
 }
 
 func (c *collection) sendSome(list []*snapshot.Resource, now time.Time) *flight {
@@ -234,7 +235,8 @@ func (c *collection) nack(f *flight, text string, now time.Time) (guilty string)
 				h.sent = h.acked
 			}
 			c.refused[r.Name] = Refusal{
-				Type: c.typeURL, Resource: r.Name, Version: r.Version, Objects: r.Objects, Revision: f.Revision, Text: text, At: now,
+				Type: c.typeURL, Resource: r.Name, Version: r.Version, Objects: r.Objects, Revision: f.Revision, Text: text,
+				At: now,
 			}
 			guilty = r.Name
 		} else {

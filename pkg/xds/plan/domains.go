@@ -7,8 +7,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// domainChange is a host that has other domains than the Envoy knows: want is nil if the host is deleted, old if it is new.
-// next is the piece that is chosen for it; nil means none.
+// domainChange is a host that has other domains than the Envoy knows: want is nil if the host is deleted, old if it is
+// new. next is the piece that is chosen for it; nil means none.
 type domainChange struct {
 	name            string
 	old, want, next *snapshot.Host
@@ -65,8 +65,8 @@ func (s *Stream) settleDomains(hosts, want, have []*snapshot.Host, waiting map[s
 	return withChanges(hosts, changes)
 }
 
-// domainChanges compares the domains of the wanted hosts with those that the Envoy has; nil if no host gives up a domain. All
-// lists are sorted by name.
+// domainChanges compares the domains of the wanted hosts with those that the Envoy has; nil if no host gives up a
+// domain. All lists are sorted by name.
 func domainChanges(hosts, want, have []*snapshot.Host) []*domainChange {
 	var list []*domainChange
 	rest := want

@@ -101,7 +101,8 @@ func (s *Stream) changesLogins() bool {
 		}
 	}
 	for _, f := range s.flights {
-		if f.Type == snapshot.SecretType && slices.ContainsFunc(f.Resources, func(r *snapshot.Resource) bool { return s.secrets.isLogin(r.Name) }) {
+		if f.Type == snapshot.SecretType &&
+			slices.ContainsFunc(f.Resources, func(r *snapshot.Resource) bool { return s.secrets.isLogin(r.Name) }) {
 			return true
 		}
 	}

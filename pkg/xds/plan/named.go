@@ -40,7 +40,10 @@ type named struct {
 const maxRecent = 1000
 
 func newNamed(typeURL string) named {
-	return named{collection: newCollection(typeURL), names: map[string]bool{}, hopeless: map[string]Refusal{}, changes: map[string]change{}, kept: map[string]struct{}{}}
+	return named{
+		collection: newCollection(typeURL), names: map[string]bool{}, hopeless: map[string]Refusal{},
+		changes: map[string]change{}, kept: map[string]struct{}{},
+	}
 }
 
 // isLookup reports whether a name was requested by a client. Names that resources use
@@ -256,7 +259,8 @@ func (n *named) leaveUnused() []string {
 
 // resend sends a resource again even if it has not changed.
 func (n *named) resend(name string) {
-	if i, ok := slices.BinarySearchFunc(n.wanted, name, compareName); ok && n.refused[name].Version != n.wanted[i].Version {
+	if i, ok := slices.BinarySearchFunc(n.wanted, name, compareName); ok &&
+		n.refused[name].Version != n.wanted[i].Version {
 		n.todo[name] = n.wanted[i]
 	}
 }

@@ -198,7 +198,9 @@ func (p *providers) ack(f *flight, name string) {
 
 // nack searches for the guilty piece like routes.nack. It returns the piece, and whether
 // to send the Envoy another version.
-func (p *providers) nack(want []*snapshot.Resource, version, text string, revision int64, now time.Time) (guilty string, other bool) {
+func (p *providers) nack(
+	want []*snapshot.Resource, version, text string, revision int64, now time.Time,
+) (guilty string, other bool) {
 	p.flying = false
 	if version != p.version || !p.known {
 		return "", false
@@ -217,7 +219,8 @@ func (p *providers) nack(want []*snapshot.Resource, version, text string, revisi
 		r := changed[0]
 		if wanted := resourceIn(want, r.Name); wanted != nil && wanted.Version == r.Version {
 			p.refused[r.Name] = Refusal{
-				Type: snapshot.ExtensionType, Resource: r.Name, Version: r.Version, Objects: r.Objects, Revision: revision, Text: text, At: now,
+				Type: snapshot.ExtensionType, Resource: r.Name, Version: r.Version, Objects: r.Objects, Revision: revision,
+				Text: text, At: now,
 			}
 		}
 		p.most *= 2

@@ -86,7 +86,8 @@ type RefusedListener struct {
 // RefusedListeners returns the listeners that the Envoy refused, sorted by name.
 func (s *Stream) RefusedListeners() []RefusedListener {
 	var list []RefusedListener
-	for _, r := range sortedValues(s.listeners.refused, func(a, b Refusal) int { return cmp.Compare(a.Resource, b.Resource) }) {
+	for _, r := range sortedValues(s.listeners.refused,
+		func(a, b Refusal) int { return cmp.Compare(a.Resource, b.Resource) }) {
 		list = append(list, RefusedListener{r.Resource, r.Text, s.listeners.openListener(r.Resource)})
 	}
 	return list
@@ -277,7 +278,8 @@ func (s *Stream) hasNeeds(h *snapshot.Host, g Goal) bool {
 	if g.Newest {
 		revision = math.MaxInt64
 	}
-	return !slices.ContainsFunc(h.Clusters, func(c string) bool { return !s.clusters.has(c, revision) || s.lacksAssignment(c) }) &&
+	return !slices.ContainsFunc(h.Clusters,
+		func(c string) bool { return !s.clusters.has(c, revision) || s.lacksAssignment(c) }) &&
 		!slices.ContainsFunc(h.Secrets, func(name string) bool { return !s.secrets.hasNewest(name) }) &&
 		!slices.ContainsFunc(h.Providers, func(name string) bool {
 			ok, _ := s.providers.ready(name, s.want.Providers)

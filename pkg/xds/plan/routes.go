@@ -160,7 +160,8 @@ func (r *routes) blame(h *snapshot.Host, revision int64, text string, now time.T
 		return
 	}
 	r.refused[h.Name] = refusal{Refusal: Refusal{
-		Type: snapshot.RouteType, Resource: h.Name, Version: h.Version, Objects: []snapshot.ObjectRef{h.Object}, Revision: revision, Text: text, At: now,
+		Type: snapshot.RouteType, Resource: h.Name, Version: h.Version, Objects: []snapshot.ObjectRef{h.Object},
+		Revision: revision, Text: text, At: now,
 	}}
 }
 
@@ -201,7 +202,9 @@ func (r *routes) forget(want []*snapshot.Host) {
 
 // hostIn finds a host in a sorted list; nil if it is not in it.
 func hostIn(list []*snapshot.Host, name string) *snapshot.Host {
-	i, found := slices.BinarySearchFunc(list, name, func(h *snapshot.Host, name string) int { return cmp.Compare(h.Name, name) })
+	i, found := slices.BinarySearchFunc(list, name, func(h *snapshot.Host, name string) int {
+		return cmp.Compare(h.Name, name)
+	})
 	if !found {
 		return nil
 	}

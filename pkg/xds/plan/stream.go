@@ -277,11 +277,13 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 	}
 	if removed := s.removableListeners(); len(removed) > 0 {
 		s.listeners.remove(removed)
-		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ListenerType, Removed: removed}, gone: len(removed)}))
+		messages = append(messages,
+			s.send(&flight{Message: Message{Type: snapshot.ListenerType, Removed: removed}, gone: len(removed)}))
 	}
 	if removed := s.removableClusters(now, &next); len(removed) > 0 {
 		s.clusters.remove(removed)
-		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ClusterType, Removed: removed}, gone: len(removed)}))
+		messages = append(messages,
+			s.send(&flight{Message: Message{Type: snapshot.ClusterType, Removed: removed}, gone: len(removed)}))
 	}
 	s.leaveUnassigned()
 	for _, n := range []*named{&s.secrets, &s.extensions, &s.endpoints} {

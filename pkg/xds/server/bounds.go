@@ -64,9 +64,11 @@ func nodeID(id string) error {
 	case id == "":
 		return status.Error(codes.InvalidArgument, "the node id is empty: "+hint)
 	case len(id) > 253:
-		return status.Errorf(codes.InvalidArgument, "the node id has %d bytes, and the name of a proxy at most 253: %s", len(id), hint)
+		return status.Errorf(codes.InvalidArgument, "the node id has %d bytes, and the name of a proxy at most 253: %s",
+			len(id), hint)
 	case !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(id):
-		return status.Error(codes.InvalidArgument, "the node id has a character that proxy names cannot have; allowed are A-Z a-z 0-9 . _ -: "+hint)
+		return status.Error(codes.InvalidArgument, "the node id has a character that proxy names cannot have; "+
+			"allowed are A-Z a-z 0-9 . _ -: "+hint)
 	}
 	return nil
 }
@@ -80,10 +82,13 @@ func shorten(s string, most int) string {
 }
 
 // limitStreams refuses a stream beyond maxStreams.
-func (s *Server) limitStreams(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *Server) limitStreams(
+	srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler,
+) error {
 	defer s.open.Add(-1)
 	if s.open.Add(1) > maxStreams {
-		return status.Errorf(codes.ResourceExhausted, "the control plane has %d streams open already; try again later", maxStreams)
+		return status.Errorf(codes.ResourceExhausted, "the control plane has %d streams open already; try again later",
+			maxStreams)
 	}
 	return handler(srv, stream)
 }
@@ -128,7 +133,8 @@ func checkNames(req *discoveryv3.DeltaDiscoveryRequest) error {
 		bad = bad || len(name) > maxName || len(version) > maxVersion
 	}
 	if bad {
-		return status.Errorf(codes.InvalidArgument, "a resource has a name of more than %d bytes, or a version of more than %d", maxName, maxVersion)
+		return status.Errorf(codes.InvalidArgument,
+			"a resource has a name of more than %d bytes, or a version of more than %d", maxName, maxVersion)
 	}
 	return nil
 }
@@ -161,7 +167,9 @@ type pace struct {
 }
 
 func newPace() *pace {
-	p := &pace{asks: rate.NewLimiter(askRate, askBurst), lookups: rate.NewLimiter(lookupRate, lookupBurst), timer: time.NewTimer(0)}
+	p := &pace{
+		asks: rate.NewLimiter(askRate, askBurst), lookups: rate.NewLimiter(lookupRate, lookupBurst), timer: time.NewTimer(0),
+	}
 	<-p.timer.C
 	return p
 }

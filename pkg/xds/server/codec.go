@@ -52,7 +52,8 @@ func (r *response) marshal() (mem.BufferSlice, error) {
 	for _, resource := range m.Resources {
 		wire := resource.Wire()
 		if wire == nil {
-			return nil, fmt.Errorf("encoding resource %q of %s: it has no bytes; make it with a function of package snapshot", resource.Name, m.Type)
+			return nil, fmt.Errorf("encoding resource %q of %s: it has no bytes; make it with a function of package snapshot",
+				resource.Name, m.Type)
 		}
 		out = append(out, mem.SliceBuffer(wire))
 	}

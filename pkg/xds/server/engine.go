@@ -55,14 +55,17 @@ func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
 		return err
 	}
 	if err := forEngine(first); err != nil || first.GetNode().GetId() != RateLimitNode {
-		return status.Error(codes.Unimplemented, "use the delta protocol: set api_type to DELTA_GRPC in the Envoy's bootstrap (see gatehouse bootstrap)")
+		return status.Error(codes.Unimplemented, "use the delta protocol: "+
+			"set api_type to DELTA_GRPC in the Envoy's bootstrap (see gatehouse bootstrap)")
 	}
 	e := &engine{
 		server: s, rpc: rpc, id: s.ids.Add(1), address: addressOf(rpc.Context()), changed: make(chan struct{}, 1),
 		claimed: shorten(first.GetVersionInfo(), maxVersion),
 	}
 	e.log = s.opts.Log.With("node", RateLimitNode, "stream", e.id)
-	s.opts.Status.ConnectEngine(gatestatus.Envoy{ID: e.id, Address: e.address, Connected: time.Now(), Identity: identity.Name})
+	s.opts.Status.ConnectEngine(gatestatus.Envoy{
+		ID: e.id, Address: e.address, Connected: time.Now(), Identity: identity.Name,
+	})
 	s.mu.Lock()
 	s.engines[e] = struct{}{}
 	s.engineMoved()
@@ -83,7 +86,8 @@ func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
 
 func forEngine(req *discoveryv3.DiscoveryRequest) error {
 	if req.GetTypeUrl() != RateLimitType {
-		return status.Errorf(codes.Unimplemented, "%q is not sent with this protocol: only %s is", shorten(req.GetTypeUrl(), maxVersion), RateLimitType)
+		return status.Errorf(codes.Unimplemented, "%q is not sent with this protocol: only %s is",
+			shorten(req.GetTypeUrl(), maxVersion), RateLimitType)
 	}
 	return nil
 }

@@ -37,7 +37,8 @@ func (s *Server) updateHold() (released bool) {
 		s.opts.Log.Info("envoys are answered again: there is a configuration", "rev", s.revision)
 		return true
 	case s.held == "" && s.published && !s.configured() && s.reportedProxy != "" && !s.opts.AllowEmpty:
-		s.held = "the database has no configuration and never had one, but an Envoy of " + s.reportedProxy + " has one that it got before"
+		s.held = "the database has no configuration and never had one, but an Envoy of " + s.reportedProxy +
+			" has one that it got before"
 		s.logHold()
 	}
 	return false

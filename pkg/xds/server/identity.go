@@ -50,7 +50,8 @@ func (id Identity) mayUse(node string) error {
 	}
 	hint := "its certificate or token is for no proxy"
 	if len(id.Proxies) > 0 {
-		hint = "set node.id in the Envoy's bootstrap to a proxy that its certificate or token is for: " + shorten(strings.Join(id.Proxies, ", "), maxName)
+		hint = "set node.id in the Envoy's bootstrap to a proxy that its certificate or token is for: " +
+			shorten(strings.Join(id.Proxies, ", "), maxName)
 	}
 	return &Refusal{
 		Reason: ReasonProxy, Denied: true,
@@ -65,7 +66,8 @@ func (id Identity) mayLimit() error {
 	}
 	return &Refusal{
 		Reason: ReasonEngine, Denied: true,
-		Message: id.Name + " may not fetch rate limits: only the identity of a rate-limit engine may; an Envoy uses the delta protocol",
+		Message: id.Name + " may not fetch rate limits: only the identity of a rate-limit engine may; " +
+			"an Envoy uses the delta protocol",
 	}
 }
 
@@ -79,7 +81,9 @@ func (p provenStream) Context() context.Context { return p.ctx }
 
 // authenticateStream runs before everything else on a stream, whichever method it names. It ends the
 // stream when the client's proof becomes invalid.
-func (s *Server) authenticateStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *Server) authenticateStream(
+	srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler,
+) error {
 	id, err := s.identify(stream.Context())
 	if err != nil {
 		return err
@@ -109,7 +113,9 @@ func (s *Server) authenticateStream(srv any, stream grpc.ServerStream, _ *grpc.S
 }
 
 // authenticateCall is authenticateStream for unary calls.
-func (s *Server) authenticateCall(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (s *Server) authenticateCall(
+	ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+) (any, error) {
 	id, err := s.identify(ctx)
 	if err != nil {
 		return nil, err
@@ -120,7 +126,8 @@ func (s *Server) authenticateCall(ctx context.Context, req any, _ *grpc.UnarySer
 // answerUnknown answers calls of methods that are not served, including the unary Fetch methods.
 func answerUnknown(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
-	return status.Errorf(codes.Unimplemented, "%s is not served: an Envoy uses DeltaAggregatedResources and StreamLoadStats, a rate-limit engine StreamAggregatedResources",
+	return status.Errorf(codes.Unimplemented, "%s is not served: "+
+		"an Envoy uses DeltaAggregatedResources and StreamLoadStats, a rate-limit engine StreamAggregatedResources",
 		shorten(method, maxVersion))
 }
 

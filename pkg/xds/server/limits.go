@@ -123,7 +123,10 @@ func (s *Server) engineLags(revision int64) (lags []gatestatus.Lag, moved <-chan
 		}}, s.moved, time.Until(s.enginesComing)
 	}
 	for e := range s.engines {
-		lag := gatestatus.Lag{Proxy: RateLimitNode, Envoy: e.address, Reason: gatestatus.Slow, Message: "the rate-limit engine has not answered yet"}
+		lag := gatestatus.Lag{
+			Proxy: RateLimitNode, Envoy: e.address, Reason: gatestatus.Slow,
+			Message: "the rate-limit engine has not answered yet",
+		}
 		switch s.limits.version {
 		case e.has:
 			continue

@@ -144,7 +144,9 @@ func (s *Server) removeReporter(r *reporter) {
 // record stores a report and returns the clusters with failed requests, sorted. It
 // omits statistics that are, or may be, about another version of a cluster than
 // that in snap.
-func (r *reporter) record(report *loadv3.LoadStatsRequest, snap *snapshot.Snapshot, every time.Duration, now time.Time) (failing []string) {
+func (r *reporter) record(
+	report *loadv3.LoadStatsRequest, snap *snapshot.Snapshot, every time.Duration, now time.Time,
+) (failing []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.window = max(loadWindow, 2*every+every/2)
@@ -182,7 +184,9 @@ func versionIn(snap *snapshot.Snapshot, cluster string) string {
 	if snap == nil {
 		return ""
 	}
-	at, found := slices.BinarySearchFunc(snap.Clusters, cluster, func(r *snapshot.Resource, name string) int { return cmp.Compare(r.Name, name) })
+	at, found := slices.BinarySearchFunc(snap.Clusters, cluster, func(r *snapshot.Resource, name string) int {
+		return cmp.Compare(r.Name, name)
+	})
 	if !found {
 		return ""
 	}
@@ -207,7 +211,8 @@ func (r *reporter) add(cluster, version string, e *endpointv3.UpstreamEndpointSt
 		r.loads[at] = l
 	}
 	// Envoy counts a failed connection as an error, but not as an issued request.
-	done := min(e.GetTotalIssuedRequests()+l.active-min(l.active, e.GetTotalRequestsInProgress()), e.GetTotalErrorRequests()+e.GetTotalSuccessfulRequests())
+	done := min(e.GetTotalIssuedRequests()+l.active-min(l.active, e.GetTotalRequestsInProgress()),
+		e.GetTotalErrorRequests()+e.GetTotalSuccessfulRequests())
 	c := health.Counts{Succeeded: e.GetTotalSuccessfulRequests()}
 	c.Failed = min(e.GetTotalErrorRequests(), done-min(done, c.Succeeded))
 	c.Unconnected = e.GetTotalErrorRequests() - c.Failed
@@ -255,7 +260,8 @@ func (s *Server) Loads(proxy string, keep func(Endpoint, health.Tally) bool) (lo
 		})
 	}
 	slices.SortFunc(loads, func(a, b Load) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Envoy, b.Envoy))
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port),
+			cmp.Compare(a.Envoy, b.Envoy))
 	})
 	return loads, complete
 }

@@ -40,7 +40,8 @@ const (
 
 func reasons() []string {
 	return []string{
-		ReasonNone, ReasonConnections, ReasonHandshake, ReasonCertificate, ReasonExpired, ReasonRevoked, ReasonToken, ReasonProxy, ReasonEngine, ReasonEnded,
+		ReasonNone, ReasonConnections, ReasonHandshake, ReasonCertificate, ReasonExpired, ReasonRevoked, ReasonToken,
+		ReasonProxy, ReasonEngine, ReasonEnded,
 	}
 }
 

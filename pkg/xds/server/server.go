@@ -97,8 +97,8 @@ func New(opts Options) *Server {
 	}
 	return &Server{
 		opts: opts, held: opts.Held, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{},
-		waits: map[string]map[*wait]struct{}{}, coming: map[string]time.Time{}, engines: map[*engine]struct{}{}, moved: make(chan struct{}),
-		quiet: newQuiet(), refusals: opts.Refusals, reporters: map[string]*reporter{},
+		waits: map[string]map[*wait]struct{}{}, coming: map[string]time.Time{}, engines: map[*engine]struct{}{},
+		moved: make(chan struct{}), quiet: newQuiet(), refusals: opts.Refusals, reporters: map[string]*reporter{},
 	}
 }
 
@@ -278,7 +278,9 @@ func (s *Server) expectsEnvoy(proxy string) (until time.Time, ok bool) {
 }
 
 // DeltaAggregatedResources serves one Envoy until it disconnects.
-func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+func (s *Server) DeltaAggregatedResources(
+	rpc discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
+) error {
 	first, err := firstOf(rpc.Context(), rpc.Recv, s.opts.FirstWithin)
 	if err != nil {
 		return err
@@ -297,11 +299,12 @@ func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoverySer
 	st.parent, st.loopback = parentOf(node), wantsLoopback(node)
 	exists := s.addStream(st)
 	s.opts.Status.Connect(gatestatus.Envoy{
-		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(), Identity: identity.Name,
-		Instance: instanceOf(node),
+		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(),
+		Identity: identity.Name, Instance: instanceOf(node),
 	})
 	loud := logLevel(s.quiet.comings, st.address, slog.LevelInfo)
-	st.log.Log(rpc.Context(), loud, "envoy connected", "version", versionOf(node), "address", st.address, "proxy_exists", exists)
+	st.log.Log(rpc.Context(), loud, "envoy connected", "version", versionOf(node), "address", st.address,
+		"proxy_exists", exists)
 	defer func() {
 		s.removeStream(st)
 		st.foreign.set(0)
@@ -310,7 +313,8 @@ func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoverySer
 	}()
 	err = st.run(first)
 	if code := status.Code(err); code == codes.InvalidArgument || code == codes.ResourceExhausted {
-		st.log.Log(context.WithoutCancel(rpc.Context()), logLevel(s.quiet.refusals, st.address, slog.LevelWarn), "envoy cut off", "address", st.address, "err", err)
+		st.log.Log(context.WithoutCancel(rpc.Context()), logLevel(s.quiet.refusals, st.address, slog.LevelWarn),
+			"envoy cut off", "address", st.address, "err", err)
 	}
 	return err
 }

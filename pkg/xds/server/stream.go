@@ -209,7 +209,8 @@ func (st *stream) isCheap(req *discoveryv3.DeltaDiscoveryRequest) bool {
 		return !slices.ContainsFunc(req.GetResourceNamesSubscribe(), func(name string) bool { return !st.plan.Serves(name) })
 	}
 	return req.GetTypeUrl() == snapshot.SecretType && !slices.ContainsFunc(req.GetResourceNamesSubscribe(), func(name string) bool {
-		return strings.Contains(name, "/") && name != snapshot.DefaultCertificate && (st.have == nil || !st.have.HasSecret(name))
+		return strings.Contains(name, "/") && name != snapshot.DefaultCertificate &&
+			(st.have == nil || !st.have.HasSecret(name))
 	})
 }
 
@@ -218,7 +219,8 @@ func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {
 		text := shorten(detail.GetMessage(), maxRefusal)
 		if m, guilty := st.plan.Nack(nonce, text, time.Now()); m != nil {
 			st.server.opts.Status.RecordNack(st.id, m.Type, toAnswer(m, text))
-			st.log.Log(st.rpc.Context(), logLevel(st.server.quiet.refusals, st.address, slog.LevelWarn), "envoy refused configuration and keeps what it had", "type_url", m.Type, "rev", m.Revision,
+			st.log.Log(st.rpc.Context(), logLevel(st.server.quiet.refusals, st.address, slog.LevelWarn),
+				"envoy refused configuration and keeps what it had", "type_url", m.Type, "rev", m.Revision,
 				"resources", resourceNames(m), "guilty", guilty, "err", text)
 		}
 		return
@@ -243,7 +245,8 @@ func (st *stream) advance() (wake time.Time, err error) {
 			return wake, fmt.Errorf("sending %s: %w", m.Type, err)
 		}
 		st.server.opts.Status.RecordSent(st.id, m.Type, toAnswer(&m, ""))
-		st.log.Debug("response sent", "type_url", m.Type, "rev", m.Revision, "resources", len(m.Resources), "removed", len(m.Removed))
+		st.log.Debug("response sent", "type_url", m.Type, "rev", m.Revision, "resources", len(m.Resources),
+			"removed", len(m.Removed))
 	}
 	st.report()
 	return wake, nil
@@ -299,7 +302,8 @@ func (st *stream) reportProgress() {
 		return
 	}
 	last := st.live.Load()
-	if last == nil || last.Snapshot != st.have || !slices.Equal(last.Hosts, hosts) || !slices.Equal(last.Refused, refused) {
+	if last == nil || last.Snapshot != st.have || !slices.Equal(last.Hosts, hosts) ||
+		!slices.Equal(last.Refused, refused) {
 		st.live.Store(&Have{Envoy: st.address, Hosts: hosts, Refused: refused, Snapshot: st.have, Parent: st.parent})
 	}
 }
@@ -320,7 +324,8 @@ func toProgress(applied int64, waiting []plan.Wait, refused []plan.Refusal) gate
 	}
 	for _, r := range refused {
 		p.Refused = append(p.Refused, gatestatus.Refusal{
-			TypeURL: r.Type, Resource: r.Resource, Version: r.Version, Objects: toKeys(r.Objects), Revision: r.Revision, Text: r.Text, At: r.At,
+			TypeURL: r.Type, Resource: r.Resource, Version: r.Version, Objects: toKeys(r.Objects), Revision: r.Revision,
+			Text: r.Text, At: r.At,
 		})
 	}
 	return p

@@ -148,7 +148,9 @@ func (c *certificates) choose(name string) {
 		return
 	}
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.order, b.order)) })
+	slices.SortStableFunc(list, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.order, b.order))
+	})
 	c.changed[name] = list[0].Certificate
 	c.setBeaten(name, list[1:])
 }

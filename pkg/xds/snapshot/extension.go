@@ -22,7 +22,8 @@ const (
 // provider and one requirement, both called name. Messages with the same name may differ
 // only in their keys.
 func NewProvider(name string, m *jwtauthnv3.JwtAuthentication, objects ...ObjectRef) (*Resource, error) {
-	if len(m.GetProviders()) != 1 || len(m.GetRequirementMap()) != 1 || m.GetProviders()[name] == nil || m.GetRequirementMap()[name] == nil {
+	if len(m.GetProviders()) != 1 || len(m.GetRequirementMap()) != 1 || m.GetProviders()[name] == nil ||
+		m.GetRequirementMap()[name] == nil {
 		return nil, fmt.Errorf("encoding jwt provider %q: it is not one provider and one requirement of that name", name)
 	}
 	body, sum, err := encode(m)
@@ -69,7 +70,8 @@ func (h *ExtensionHead) Join(providers []*Resource) *Resource {
 		objects = append(objects, p.Objects...)
 	}
 	config := sizeField(anyTypeField, len(jwtAuthnType)) + sizeField(anyValueField, message)
-	r := startResource(ExtensionType, h.name, hash(sums.Sum(nil)), sizeField(extensionNameField, len(h.name))+sizeField(extensionConfigField, config))
+	r := startResource(ExtensionType, h.name, hash(sums.Sum(nil)),
+		sizeField(extensionNameField, len(h.name))+sizeField(extensionConfigField, config))
 	r.Objects = objects
 	wire := append(appendHead(r.wire, extensionNameField, len(h.name)), h.name...)
 	wire = appendHead(wire, extensionConfigField, config)

@@ -61,7 +61,9 @@ func redact(m protoreflect.Message, secret bool) (err error) {
 	return err
 }
 
-func redactValue(fd protoreflect.FieldDescriptor, v protoreflect.Value, secret bool, set func(protoreflect.Value)) error {
+func redactValue(
+	fd protoreflect.FieldDescriptor, v protoreflect.Value, secret bool, set func(protoreflect.Value),
+) error {
 	switch fd.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		return redact(v.Message(), secret)

@@ -275,7 +275,9 @@ func (h *Host) WithFirst(routes []*Route) *Host {
 // the filters and the metadata of vh are used; nil means none. For a filter that the host already has,
 // the message of vh applies, so it must cover both.
 func (h *Host) With(vh *routev3.VirtualHost, first []*Route, needs Needs) (*Host, error) {
-	filters := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains, TypedPerFilterConfig: vh.GetTypedPerFilterConfig(), Metadata: vh.GetMetadata()}
+	filters := &routev3.VirtualHost{
+		Name: h.Name, Domains: h.Domains, TypedPerFilterConfig: vh.GetTypedPerFilterConfig(), Metadata: vh.GetMetadata(),
+	}
 	if _, _, err := encode(filters); err != nil {
 		return nil, fmt.Errorf("encoding virtual host %q: %w", h.Name, err)
 	}

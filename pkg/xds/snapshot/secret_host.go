@@ -28,7 +28,8 @@ func LoginPair(secret string) (pair string, ok bool) {
 	if len(parts) != 4 || parts[0]+"/" != loginPrefix || parts[3] != "client" && parts[3] != "hmac" {
 		return "", false
 	}
-	if parts[1] != "filter" && parts[1] != "globalconfig" || parts[2] == "" || strings.ContainsFunc(parts[2], func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	if parts[1] != "filter" && parts[1] != "globalconfig" || parts[2] == "" ||
+		strings.ContainsFunc(parts[2], func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return "", false
 	}
 	return strings.Join(parts[:3], "/"), true

@@ -163,7 +163,8 @@ type Builder struct {
 // providers are dropped.
 func NewBuilder(head *RouteHead, jwt *ExtensionHead) *Builder {
 	b := &Builder{
-		head: head, jwt: jwt, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{}, lost: map[string]struct{}{},
+		head: head, jwt: jwt, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{},
+		lost:     map[string]struct{}{},
 		clusters: newCounts(), secrets: newCounts(), extensions: newCounts(), providers: newCounts(),
 		certificates: newCertificates(), changedHosts: map[string]*Host{},
 		members: map[string][]ObjectRef{}, containing: map[ObjectRef]map[string]struct{}{}, moved: map[string]struct{}{},
@@ -209,7 +210,8 @@ func (b *Builder) assigned() []*Resource {
 				r = b.assign(c.resource).named(name)
 			}
 			i, found := search(b.endpoints, name, resourceName)
-			if found && (r == nil || r.Version != b.endpoints[i].Version || !slices.Equal(r.Endpoints, b.endpoints[i].Endpoints)) || !found && r != nil {
+			if found && (r == nil || r.Version != b.endpoints[i].Version ||
+				!slices.Equal(r.Endpoints, b.endpoints[i].Endpoints)) || !found && r != nil {
 				changes[name] = r
 			}
 		}
@@ -353,7 +355,8 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 	}
 	s := &Snapshot{
 		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
-		Secrets: secrets, Extensions: b.extensions.sorted(), Endpoints: endpoints, Providers: providers.sorted(), Lists: b.named.Lists, Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
+		Secrets: secrets, Extensions: b.extensions.sorted(), Endpoints: endpoints, Providers: providers.sorted(),
+		Lists: b.named.Lists, Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
 		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{},
 	}
 	s.routes, s.joined = b.routes, joinWires(s.Clusters)

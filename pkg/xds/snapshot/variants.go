@@ -54,7 +54,8 @@ func (s *Snapshot) Keeping(retired []string) []*Host {
 	keeper := s.head.Keeper(union(s.pairs, retired))
 	hosts := merge(s.Hosts, map[string]*Host{keeper.Name: keeper}, hostName)
 	if len(s.others.hosts) < maxVariants {
-		s.others.hosts = append(s.others.hosts, &hostVariant{key, hosts, sync.OnceValue(func() *Resource { return s.head.Join(hosts) })})
+		s.others.hosts = append(s.others.hosts,
+			&hostVariant{key, hosts, sync.OnceValue(func() *Resource { return s.head.Join(hosts) })})
 	}
 	return hosts
 }

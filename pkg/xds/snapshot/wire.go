@@ -21,7 +21,8 @@ const (
 func startResource(typeURL, name string, version hash, size int) *Resource {
 	r := &Resource{Name: name, Version: version.String(), Body: &anypb.Any{TypeUrl: typeURL}}
 	body := sizeField(anyTypeField, len(typeURL)) + sizeField(anyValueField, size)
-	whole := sizeField(resourceNameField, len(name)) + sizeField(resourceVersionField, len(r.Version)) + sizeField(resourceBodyField, body)
+	whole := sizeField(resourceNameField, len(name)) + sizeField(resourceVersionField, len(r.Version)) +
+		sizeField(resourceBodyField, body)
 
 	wire := make([]byte, 0, sizeField(responseResourcesField, whole))
 	wire = appendHead(wire, responseResourcesField, whole)

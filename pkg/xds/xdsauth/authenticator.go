@@ -77,8 +77,9 @@ func (a *Authenticator) identify(ctx context.Context) (server.Identity, error) {
 		return server.Identity{Any: true}, nil
 	}
 	return server.Identity{}, &server.Refusal{
-		Reason:  server.ReasonNone,
-		Message: "the client does not authenticate: give the Envoy a client certificate or a token (see gatehouse bootstrap --help)",
+		Reason: server.ReasonNone,
+		Message: "the client does not authenticate: give the Envoy a client certificate or a token (see gatehouse " +
+			"bootstrap --help)",
 	}
 }
 
@@ -102,7 +103,9 @@ func (a *Authenticator) token(ctx context.Context) (*proof, error) {
 	if len(values) == 0 {
 		return nil, nil //nolint:nilnil // no proof is no error
 	}
-	refused := &server.Refusal{Reason: server.ReasonToken, Message: "the token is not valid here: it is mistyped or revoked"}
+	refused := &server.Refusal{
+		Reason: server.ReasonToken, Message: "the token is not valid here: it is mistyped or revoked",
+	}
 	if len(values) > 1 {
 		refused.Message = "there is more than one authorization in the metadata"
 		return nil, refused
@@ -135,7 +138,9 @@ func both(ctx context.Context, certificate, token proof) server.Identity {
 	id := token
 	id.Name = certificate.Name + " and " + token.Name
 	if len(certificate.Proxies) > 0 || certificate.RateLimits {
-		id.Proxies = slices.DeleteFunc(slices.Clone(token.Proxies), func(name string) bool { return !slices.Contains(certificate.Proxies, name) })
+		id.Proxies = slices.DeleteFunc(slices.Clone(token.Proxies), func(name string) bool {
+			return !slices.Contains(certificate.Proxies, name)
+		})
 		id.RateLimits = token.RateLimits && certificate.RateLimits
 	}
 	ended := make(chan struct{})

@@ -15,8 +15,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// Credentials are those of the connections to a port. TCP connections use TLS, if there are files for it. Connections on a
-// Unix socket do not: a client that may open the socket stands for one proxy.
+// Credentials are those of the connections to a port. TCP connections use TLS, if there are files for it. Connections
+// on a Unix socket do not: a client that may open the socket stands for one proxy.
 type Credentials struct {
 	credentials.TransportCredentials // nil: it has the methods that only clients call
 
@@ -73,8 +73,8 @@ func (i tlsInfo) identity(ctx context.Context) (*proof, error) {
 	return p, err
 }
 
-// hangUp closes the connection soon. An Envoy opens its next stream on its existing connection: to present a certificate
-// that it has received meanwhile, it needs a new one.
+// hangUp closes the connection soon. An Envoy opens its next stream on its existing connection: to present a
+// certificate that it has received meanwhile, it needs a new one.
 func (i tlsInfo) hangUp() { time.AfterFunc(refusedTime, func() { _ = i.conn.Close() }) }
 
 // handshake does the TLS handshake of a new connection, which has a deadline. A client without a certificate may have a
@@ -115,8 +115,8 @@ func (t *TLS) config() *tls.Config {
 	return c
 }
 
-// recordFailure records why a handshake failed. A client that closes without a message is not recorded: probes of a port do
-// that.
+// recordFailure records why a handshake failed. A client that closes without a message is not recorded: probes of a
+// port do that.
 func (t *TLS) recordFailure(address string, err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) {
 		return

@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// follower watches files that make one part of the material. It compares their contents, so that it misses no quick change.
+// follower watches files that make one part of the material. It compares their contents, so that it misses no quick
+// change.
 type follower struct {
 	// what names the part, for the log; setting names its settings and files, for an error.
 	what, setting string
@@ -46,7 +47,8 @@ func (t *TLS) followers() []*follower {
 	}
 	if t.opts.ClientCRL != "" {
 		list = append(list, &follower{
-			what: "client revocation lists", setting: "--xds-tls-client-crl " + t.opts.ClientCRL, names: []string{t.opts.ClientCRL},
+			what: "client revocation lists", setting: "--xds-tls-client-crl " + t.opts.ClientCRL,
+			names: []string{t.opts.ClientCRL},
 			parse: func(m *material, contents [][]byte) (err error) {
 				m.revoked, err = parseRevocations(contents[0], m.authorities)
 				return err
@@ -80,8 +82,8 @@ func (f *follower) read(m material, readFile func(string) ([]byte, error)) (next
 	return &m, err
 }
 
-// follow applies new contents of the files of a part, and reports whether it did. If they are not usable, the material in
-// use stays. They are tried again: one part may depend on another.
+// follow applies new contents of the files of a part, and reports whether it did. If they are not usable, the material
+// in use stays. They are tried again: one part may depend on another.
 func (t *TLS) follow(f *follower) (changed bool) {
 	seen := f.seen
 	next, err := f.read(*t.current(), t.opts.ReadFile)
@@ -89,7 +91,8 @@ func (t *TLS) follow(f *follower) (changed bool) {
 	case err != nil && slices.EqualFunc(seen, f.seen, bytes.Equal): // it was already reported
 		return false
 	case err != nil:
-		t.opts.Log.Warn("new files of the xds port not used, what they held before stays", "what", f.what, "files", f.names, "err", err)
+		t.opts.Log.Warn("new files of the xds port not used, what they held before stays", "what", f.what, "files", f.names,
+			"err", err)
 		return false
 	case next == nil:
 		return false

@@ -60,8 +60,8 @@ func poolOf(list []*x509.Certificate) *x509.CertPool {
 	return pool
 }
 
-// verify checks the certificates that a client presented, its own first. They are valid until the returned time, if nothing
-// changes.
+// verify checks the certificates that a client presented, its own first. They are valid until the returned time, if
+// nothing changes.
 func (m *material) verify(shown []*x509.Certificate, now time.Time) (until time.Time, err error) {
 	leaf := shown[0]
 	between := poolOf(shown[1:])
@@ -112,7 +112,10 @@ func endOf(chain []*x509.Certificate) time.Time {
 
 // refuseCertificate returns the refusal of a certificate.
 func refuseCertificate(leaf *x509.Certificate, err error) *server.Refusal {
-	refusal := &server.Refusal{Reason: server.ReasonCertificate, Message: "the client certificate is not valid here: " + err.Error(), Detail: describe(leaf)}
+	refusal := &server.Refusal{
+		Reason: server.ReasonCertificate, Message: "the client certificate is not valid here: " + err.Error(),
+		Detail: describe(leaf),
+	}
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		refusal.Reason = server.ReasonExpired
 		refusal.Message = "the client certificate has expired, or is not valid yet: " + err.Error()

@@ -86,8 +86,8 @@ func eachName(cert *x509.Certificate, f func(tag int, text string)) error {
 	return nil
 }
 
-// spiffePath returns the path of a SPIFFE ID, of any trust domain (SPIFFE-ID.md, 2); empty for other URIs, such as those with
-// a port, user, query, fragment, percent-encoding, empty segment or trailing slash.
+// spiffePath returns the path of a SPIFFE ID, of any trust domain (SPIFFE-ID.md, 2); empty for other URIs, such as
+// those with a port, user, query, fragment, percent-encoding, empty segment or trailing slash.
 func spiffePath(uri string) string {
 	found := regexp.MustCompile(`^spiffe://[a-z0-9._-]{1,255}((?:/[A-Za-z0-9._-]+)+)$`).FindStringSubmatch(uri)
 	if found == nil {

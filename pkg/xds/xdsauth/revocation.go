@@ -21,8 +21,8 @@ type revocation struct {
 	by *x509.Certificate
 }
 
-// parseRevocations reads the lists of a file: PEM, any number of them, or one in DER. It refuses a list that none of the
-// authorities has signed: it would revoke nothing.
+// parseRevocations reads the lists of a file: PEM, any number of them, or one in DER. It refuses a list that none of
+// the authorities has signed: it would revoke nothing.
 func parseRevocations(data []byte, authorities []*x509.Certificate) (revocations, error) {
 	ders, err := splitRevocations(data)
 	if err != nil {
@@ -84,7 +84,8 @@ func isComplete(list *x509.RevocationList) error {
 	for _, entry := range list.RevokedCertificateEntries {
 		for _, e := range entry.Extensions {
 			if e.Critical {
-				return fmt.Errorf("its entry of the serial number %s has the critical extension %s, which is not supported", entry.SerialNumber, e.Id)
+				return fmt.Errorf("its entry of the serial number %s has the critical extension %s, which is not supported",
+					entry.SerialNumber, e.Id)
 			}
 		}
 	}
@@ -93,7 +94,8 @@ func isComplete(list *x509.RevocationList) error {
 
 // signerOf returns the authority that signed a list.
 func signerOf(list *x509.RevocationList, authorities []*x509.Certificate) (*x509.Certificate, error) {
-	err := errors.New("none of the client authorities has this name, so the list would revoke nothing; add the certificate of its authority to them, also if it is an intermediate one")
+	err := errors.New("none of the client authorities has this name, so the list would revoke nothing; " +
+		"add the certificate of its authority to them, also if it is an intermediate one")
 	for _, a := range authorities {
 		if !bytes.Equal(a.RawSubject, list.RawIssuer) {
 			continue
@@ -109,12 +111,13 @@ func signerOf(list *x509.RevocationList, authorities []*x509.Certificate) (*x509
 
 func serialKey(n *big.Int) string { return string(n.Bytes()) }
 
-// revokes returns a certificate of the chain that is in a list. The last one of the chain counts too: it may be that of an
-// authority below another one.
+// revokes returns a certificate of the chain that is in a list. The last one of the chain counts too: it may be that of
+// an authority below another one.
 func (r revocations) revokes(chain []*x509.Certificate) (cert *x509.Certificate, revoked bool) {
 	for _, cert := range chain {
 		for _, list := range r {
-			if list.serials[serialKey(cert.SerialNumber)] && bytes.Equal(list.RawIssuer, cert.RawIssuer) && list.signerIssued(cert) {
+			if list.serials[serialKey(cert.SerialNumber)] && bytes.Equal(list.RawIssuer, cert.RawIssuer) &&
+				list.signerIssued(cert) {
 				return cert, true
 			}
 		}

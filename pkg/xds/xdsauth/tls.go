@@ -173,7 +173,8 @@ func (t *TLS) warn() {
 	leaf := m.pair.Leaf
 	switch left := leaf.NotAfter.Sub(now); {
 	case left < 0 && t.daily("expired", now):
-		t.opts.Log.Warn("the certificate of the xds port has expired: envoys that connect refuse it", "cert", t.opts.Cert, "end", leaf.NotAfter)
+		t.opts.Log.Warn("the certificate of the xds port has expired: envoys that connect refuse it", "cert", t.opts.Cert,
+			"end", leaf.NotAfter)
 	case left >= 0 && left < noticeOf(leaf) && t.daily("expires", now):
 		t.opts.Log.Warn("the certificate of the xds port ends soon", "cert", t.opts.Cert, "end", leaf.NotAfter)
 	}

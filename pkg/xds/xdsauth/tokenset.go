@@ -23,7 +23,8 @@ const (
 )
 
 // errAnotherDatabase is why the tokens stay although the database has none.
-var errAnotherDatabase = errors.New("the database never had a token: it is not the one from before, so those from before stay valid until one is created or deleted")
+var errAnotherDatabase = errors.New("the database never had a token: it is not the one from before, " +
+	"so those from before stay valid until one is created or deleted")
 
 // TokenSet keeps the tokens of a store in memory, so that access stays as it is while
 // the database is unavailable. Use NewTokenSet, then Refresh, then Run.

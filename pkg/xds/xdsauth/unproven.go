@@ -46,7 +46,9 @@ func Bound(l net.Listener, refusals *server.Refusals, now func() time.Time) net.
 	if now == nil {
 		now = time.Now
 	}
-	return &boundListener{Listener: l, refusals: refusals, now: now, unproven: map[netip.Prefix]*list.List{}, all: list.New()}
+	return &boundListener{
+		Listener: l, refusals: refusals, now: now, unproven: map[netip.Prefix]*list.List{}, all: list.New(),
+	}
 }
 
 // Accept implements net.Listener.

@@ -164,8 +164,8 @@ func (b *Board) Synced() bool {
 	return b.reads.HasSynced() && (b.expected == nil || b.expected.reads.HasSynced())
 }
 
-// observe records a ConfigMap that has changed. One that was only listed again is no sign of life. A replica has ended if
-// another is in its place, as after the restart of a container in its Pod.
+// observe records a ConfigMap that has changed. One that was only listed again is no sign of life. A replica has ended
+// if another is in its place, as after the restart of a container in its Pod.
 func (b *Board) observe(o any) {
 	m, ok := o.(*corev1.ConfigMap)
 	if !ok {
@@ -223,7 +223,8 @@ func (b *Board) Publish(ctx context.Context, p replicas.Post) error {
 		WithLabels(map[string]string{Label: b.opts.Installation, "app.kubernetes.io/managed-by": "gatehouse"}).
 		WithAnnotations(map[string]string{beatKey: strconv.FormatInt(b.beats, 10)}).
 		WithData(map[string]string{
-			replicaKey: p.Replica, endedKey: "", reportVersion: strconv.FormatInt(p.Versions.Report, 10), mailVersion: strconv.FormatInt(p.Versions.Mail, 10),
+			replicaKey: p.Replica, endedKey: "", reportVersion: strconv.FormatInt(p.Versions.Report, 10),
+			mailVersion: strconv.FormatInt(p.Versions.Mail, 10),
 		})
 	content := map[string][]byte{reportKey: p.Report, mailKey: p.Mail}
 	for key := range content {
@@ -239,7 +240,8 @@ func (b *Board) Publish(ctx context.Context, p replicas.Post) error {
 			WithAPIVersion("v1").WithKind("Pod").WithName(b.opts.Pod).WithUID(types.UID(b.opts.PodUID)))
 	}
 	if _, err := b.client.Apply(ctx, m, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
-		return fmt.Errorf("writing ConfigMap %s/%s, which reports the Envoys of this replica to the others: %w", b.opts.Namespace, b.name, err)
+		return fmt.Errorf("writing ConfigMap %s/%s, which reports the Envoys of this replica to the others: %w",
+			b.opts.Namespace, b.name, err)
 	}
 	b.content = content
 	if b.published.IsZero() {
@@ -257,7 +259,8 @@ func (b *Board) Beat(ctx context.Context, replica string) (kept bool, err error)
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("renewing ConfigMap %s/%s, by which the other replicas know that this one lives: %w", b.opts.Namespace, b.name, err)
+		return false, fmt.Errorf("renewing ConfigMap %s/%s, by which the other replicas know that this one lives: %w",
+			b.opts.Namespace, b.name, err)
 	}
 	return m.Data[replicaKey] == replica && m.Data[endedKey] == "" && m.Labels[Label] == b.opts.Installation, nil
 }
@@ -266,11 +269,14 @@ func (b *Board) Beat(ctx context.Context, replica string) (kept bool, err error)
 const ownTime = 5 * time.Second
 
 // Read implements replicas.Board. It waits for the first list.
-func (b *Board) Read(ctx context.Context, replica string, have map[string]replicas.Versions) (list []replicas.Notice, kept bool, err error) {
+func (b *Board) Read(
+	ctx context.Context, replica string, have map[string]replicas.Versions,
+) (list []replicas.Notice, kept bool, err error) {
 	select {
 	case <-b.reads.HasSyncedChecker().Done():
 	case <-ctx.Done():
-		return nil, false, fmt.Errorf("the ConfigMaps of the replicas in namespace %s are not read yet: %w", b.opts.Namespace, ctx.Err())
+		return nil, false, fmt.Errorf("the ConfigMaps of the replicas in namespace %s are not read yet: %w", b.opts.Namespace,
+			ctx.Err())
 	}
 	now := b.opts.Now()
 	kept = now.Sub(b.published) < ownTime
@@ -365,15 +371,16 @@ func postOf(m *corev1.ConfigMap) replicas.Post {
 
 // removeOld removes the ConfigMap of a replica that is gone, unless it has changed.
 func (b *Board) removeOld(ctx context.Context, m *corev1.ConfigMap) error {
-	err := b.client.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion}})
+	err := b.client.Delete(ctx, m.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion}})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("removing ConfigMap %s/%s of a replica that is gone: %w", m.Namespace, m.Name, err)
 	}
 	return nil
 }
 
-// End implements replicas.Board. The others see the end before the ConfigMap is deleted: a missing ConfigMap alone does not
-// mean an end. If another process has replaced this replica's post, that post stays.
+// End implements replicas.Board. The others see the end before the ConfigMap is deleted: a missing ConfigMap alone does
+// not mean an end. If another process has replaced this replica's post, that post stays.
 func (b *Board) End(ctx context.Context, replica string) error {
 	m, err := b.client.Get(ctx, b.name, metav1.GetOptions{})
 	switch {
@@ -389,9 +396,11 @@ func (b *Board) End(ctx context.Context, replica string) error {
 
 // end ends the replica of a ConfigMap, unless that has changed.
 func (b *Board) end(ctx context.Context, m *corev1.ConfigMap) (err error) {
-	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q},"data":{%q:"true"},"binaryData":null}`, m.UID, m.ResourceVersion, endedKey)
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q},"data":{%q:"true"},"binaryData":null}`, m.UID,
+		m.ResourceVersion, endedKey)
 	name := m.Name
-	if m, err = b.client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}); err != nil {
+	if m, err = b.client.Patch(ctx, name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: manager}); err != nil {
 		return fmt.Errorf("recording in ConfigMap %s/%s that its replica has ended: %w", b.opts.Namespace, name, err)
 	}
 	return b.removeOld(ctx, m)

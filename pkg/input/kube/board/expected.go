@@ -75,8 +75,8 @@ func isTrue(b *bool, absent bool) bool {
 	return *b
 }
 
-// without lists the Pods that serve or served and for which has is false. A terminating Pod that has left properly is not
-// among them.
+// without lists the Pods that serve or served and for which has is false. A terminating Pod that has left properly is
+// not among them.
 func (e *expected) without(has, left func(pod string) bool) (names []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -81,7 +81,9 @@ func find(list []metav1.Condition, name string) *metav1.Condition {
 
 // acceptedOf returns whether the object is a part of the configuration; the message includes warnings.
 func acceptedOf(f Facts) metav1.Condition {
-	c := metav1.Condition{Type: Accepted, Status: metav1.ConditionTrue, Reason: Accepted, Message: "it is a part of the configuration"}
+	c := metav1.Condition{
+		Type: Accepted, Status: metav1.ConditionTrue, Reason: Accepted, Message: "it is a part of the configuration",
+	}
 	if wrong := problemsThat(closes, f.Problems); len(wrong) > 0 {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, wrong[0].Reason, sentences(wrong)
 		return c
@@ -96,7 +98,10 @@ func acceptedOf(f Facts) metav1.Condition {
 }
 
 func resolvedOf(f Facts) metav1.Condition {
-	c := metav1.Condition{Type: ResolvedRefs, Status: metav1.ConditionTrue, Reason: ResolvedRefs, Message: "every object that it names exists and may be used"}
+	c := metav1.Condition{
+		Type: ResolvedRefs, Status: metav1.ConditionTrue, Reason: ResolvedRefs,
+		Message: "every object that it names exists and may be used",
+	}
 	if wrong := problemsThat(refers, f.Problems); len(wrong) > 0 {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, wrong[0].Reason, sentences(wrong)
 	}
@@ -139,7 +144,9 @@ func programmedOf(f Facts, settled bool) (c metav1.Condition, again time.Duratio
 	no := func(reason, format string, args ...any) metav1.Condition {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
 	}
-	programmed := metav1.Condition{Status: metav1.ConditionTrue, Reason: Programmed, Message: "every connected Envoy has it"}
+	programmed := metav1.Condition{
+		Status: metav1.ConditionTrue, Reason: Programmed, Message: "every connected Envoy has it",
+	}
 	if len(f.Proxies) == 0 {
 		return no(NotUsed, "no GatewayHost uses it"), 0
 	}

@@ -110,8 +110,8 @@ func effectOf(reason string) effect {
 	return closes
 }
 
-// FromMirror returns the problem that a condition of the model reports. path is the field of the Kubernetes object that the
-// condition's object was made from. ok is false if Kubernetes does not report the condition.
+// FromMirror returns the problem that a condition of the model reports. path is the field of the Kubernetes object that
+// the condition's object was made from. ok is false if Kubernetes does not report the condition.
 func FromMirror(c model.Condition, path string) (p Problem, ok bool) {
 	return Problem{Path: path, Reason: c.Code, Message: c.Message}, effectOf(c.Code) != ignored
 }

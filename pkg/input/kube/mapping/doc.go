@@ -5,6 +5,6 @@
 // pkg/core/model, unless both have the same name. A struct without a counterpart groups fields of the same object. So a
 // field of both sides needs no code here; what has another form on each side, such as the path of a condition, is code.
 //
-// Invariants: no I/O, no clock; what Write makes, Read reads as the same; fields without a tag or a common name, such as
-// the Services of a route, belong to the caller.
+// Invariants: no I/O, no clock; what Write makes, Read reads as the same; fields without a tag or a common name, such
+// as the Services of a route, belong to the caller.
 package mapping

@@ -58,7 +58,8 @@ func (r *Route) readCondition(at string, c *gatewayv1.Condition, wrong Report) {
 		switch {
 		case kind.text == nil:
 		case r.fields[path] != "":
-			wrong(at+kind.field, "all conditions must hold, so only one of them can have a path, and %s has one; write a route for each path", r.fields[path])
+			wrong(at+kind.field, "all conditions must hold, so only one of them can have a path, and %s has one; "+
+				"write a route for each path", r.fields[path])
 			r.Unreadable = true
 		default:
 			r.fields[path], r.Prefix, r.Config.Match = at+kind.field, *kind.text, kind.match
@@ -66,7 +67,8 @@ func (r *Route) readCondition(at string, c *gatewayv1.Condition, wrong Report) {
 	}
 	if len(c.Methods) > 0 {
 		if r.fields[methods] != "" {
-			wrong(at+".methods", "all conditions must hold, so only one of them can have methods, and %s has some; list all methods there", r.fields[methods])
+			wrong(at+".methods", "all conditions must hold, so only one of them can have methods, and %s has some; "+
+				"list all methods there", r.fields[methods])
 			r.Unreadable = true
 		}
 		r.fields[methods] = at + ".methods"
@@ -89,7 +91,8 @@ func (r *Route) Field(name string) (path string, isAction bool) {
 	if name == "Route_Name" {
 		return r.at + ".name", false
 	}
-	path, isAction = longest(paths(reflect.TypeFor[gatewayv1.Route](), reflect.TypeFor[model.RouteConfig]()), strings.TrimPrefix(name, "Route_config."))
+	path, isAction = longest(paths(reflect.TypeFor[gatewayv1.Route](), reflect.TypeFor[model.RouteConfig]()),
+		strings.TrimPrefix(name, "Route_config."))
 	if !isAction && strings.HasPrefix(name, "tags") {
 		path, isAction = "."+name, true
 	}

@@ -46,7 +46,8 @@ type heard struct {
 // readReport prepares a report. still are its Envoys that have not moved.
 func readReport(o replicas.Other, still []replicas.Envoy) heard {
 	h := heard{
-		Other: o, envoys: map[string]int{}, notable: map[string][]*replicas.Envoy{}, gone: map[string]bool{}, moved: map[string]int{},
+		Other: o, envoys: map[string]int{}, notable: map[string][]*replicas.Envoy{}, gone: map[string]bool{},
+		moved: map[string]int{},
 	}
 	for _, e := range o.Envoys {
 		h.gone[e.Address] = true
@@ -77,8 +78,8 @@ func byObject(list []model.Condition) map[model.Key][]model.Condition {
 	return by
 }
 
-// factsOf returns what is known of an object. became is the result of its translation; since is the resourceVersion that
-// brought its generation. ok is false while this replica has not built the generation.
+// factsOf returns what is known of an object. became is the result of its translation; since is the resourceVersion
+// that brought its generation. ok is false while this replica has not built the generation.
 func (k known) factsOf(o Cached, became *translate.Object, since int64) (f conditions.Facts, ok bool) {
 	own := k.replicas[0]
 	if became.Generation != o.Generation || own.Seen[o.Kind] < since {
@@ -101,7 +102,9 @@ func (k known) factsOf(o Cached, became *translate.Object, since int64) (f condi
 	f.Problems = conditions.WithMirror(f.Problems, mirrored)
 	settled := isSettled(o.Status, o.Generation)
 	for _, r := range k.replicas {
-		v := conditions.Replica{Name: r.Replica, Unheard: slices.ContainsFunc(became.Proxies, r.IsUnknown), Built: r.Seen[o.Kind] >= since}
+		v := conditions.Replica{
+			Name: r.Replica, Unheard: slices.ContainsFunc(became.Proxies, r.IsUnknown), Built: r.Seen[o.Kind] >= since,
+		}
 		for _, proxy := range became.Proxies {
 			v.Envoys, v.Moved = v.Envoys+r.envoys[proxy], v.Moved+r.moved[proxy]
 			for _, e := range r.notable[proxy] {

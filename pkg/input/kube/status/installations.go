@@ -180,7 +180,8 @@ func (i *Installations) message() string {
 		object, yields := i.yields[name]
 		switch o := i.known[name]; {
 		case yields:
-			text := fmt.Sprintf("installation %s writes the status of objects that this one serves, too, such as %s", name, object)
+			text := fmt.Sprintf("installation %s writes the status of objects that this one serves, too, such as %s", name,
+				object)
 			if i.blind != nil {
 				text += fmt.Sprintf(", or did before it was removed: Leases of all namespaces cannot be listed: %v", i.blind)
 			}

@@ -105,13 +105,18 @@ func (l *Looker) Look(ctx context.Context) (objects []Object, ok bool) {
 	}
 	l.failed = false
 	own := l.from.Report()
-	k := known{served: l.from.Proxies, installations: l.from.Installations, yields: map[string]Ref{}, replicas: []heard{readReport(replicas.Other{Report: &own}, own.Envoys)}, conditions: byObject(l.from.Registry.Conditions())}
+	k := known{
+		served: l.from.Proxies, installations: l.from.Installations, yields: map[string]Ref{},
+		replicas:   []heard{readReport(replicas.Other{Report: &own}, own.Envoys)},
+		conditions: byObject(l.from.Registry.Conditions()),
+	}
 	others := l.from.Others()
 	for i, still := range replicas.WithoutMoved(l.from.Registry.Envoys(), others) {
 		k.replicas = append(k.replicas, readReport(others[i], still.Envoys))
 	}
 	if !l.from.Heard() {
-		k.replicas = append(k.replicas, readReport(replicas.Other{Report: &replicas.Report{Replica: "(others)"}, Unheard: true}, nil))
+		k.replicas = append(k.replicas,
+			readReport(replicas.Other{Report: &replicas.Report{Replica: "(others)"}, Unheard: true}, nil))
 	}
 	became := l.from.Became()
 	there := make(map[Ref]bool, len(cached))

@@ -68,7 +68,8 @@ type entry struct {
 	// running says that a patch is in flight; another must not begin before notBefore.
 	running   bool
 	notBefore time.Time
-	// lacks is since when an Envoy, by replica and address, lacks the object; absent is since when there has been no Envoy.
+	// lacks is since when an Envoy, by replica and address, lacks the object; absent is since when there has been no
+	// Envoy.
 	lacks  map[string]time.Time
 	absent time.Time
 }
@@ -80,8 +81,8 @@ func newQueue(controller string) *queue {
 	}
 }
 
-// take compares what is known of all objects with their status. It returns the time after which that may differ without a
-// change; 0 means never.
+// take compares what is known of all objects with their status. It returns the time after which that may differ without
+// a change; 0 means never.
 func (q *queue) take(objects []Object, now time.Time) (again time.Duration) {
 	there := make(map[Ref]bool, len(objects))
 	for _, o := range objects {
@@ -150,8 +151,8 @@ func (e *entry) due(wanted gatewayv1.Status, since time.Time) (due time.Time, de
 	return since, false
 }
 
-// isPassing reports whether a status may be momentary: an Envoy that refused the last generation is about to receive the
-// new one.
+// isPassing reports whether a status may be momentary: an Envoy that refused the last generation is about to receive
+// the new one.
 func isPassing(s gatewayv1.Status) bool {
 	return slices.ContainsFunc(s.Conditions, func(c condition) bool {
 		return c.Type == conditions.Programmed && (c.Reason == conditions.Waiting || c.Reason == conditions.Refused)
@@ -204,8 +205,8 @@ func same(a, b gatewayv1.Status) bool {
 		conditions.Equal(a.Conditions, b.Conditions)
 }
 
-// next returns the job to do now, or nil, and when to call it again; 0 means after a change. What a user changed last comes
-// first; what differs only in a detail comes last.
+// next returns the job to do now, or nil, and when to call it again; 0 means after a change. What a user changed last
+// comes first; what differs only in a detail comes last.
 func (q *queue) next(now time.Time) (*job, time.Duration) {
 	if now.Before(q.awayUntil) {
 		return nil, q.awayUntil.Sub(now)

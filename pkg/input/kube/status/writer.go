@@ -220,7 +220,8 @@ func (w *Writer) settle(q *queue, r result) {
 		q.retry(r.job, time.Time{})
 		q.forbidden[r.ref.Kind] = now.Add(forbiddenWait)
 		w.opts.Fault(r.ref.Kind, fmt.Sprintf(
-			"conditions are not written: this program may not patch %s/status of group %s: %v", gatewayv1.Resource(r.ref.Kind), gatewayv1.Group, r.err))
+			"conditions are not written: this program may not patch %s/status of group %s: %v", gatewayv1.Resource(r.ref.Kind),
+			gatewayv1.Group, r.err))
 	case apierrors.IsInvalid(r.err), apierrors.IsBadRequest(r.err):
 		q.retry(r.job, now.Add(refusedWait))
 		w.opts.Log.Error("the status of an object is refused", "object", r.ref.String(), "err", r.err)

@@ -27,7 +27,8 @@ func sameService(a, b *corev1.Service) bool {
 }
 
 func sameSlice(a, b *discoveryv1.EndpointSlice) bool {
-	return a.AddressType == b.AddressType && reflect.DeepEqual(a.Ports, b.Ports) && reflect.DeepEqual(a.Endpoints, b.Endpoints)
+	return a.AddressType == b.AddressType && reflect.DeepEqual(a.Ports, b.Ports) &&
+		reflect.DeepEqual(a.Endpoints, b.Endpoints)
 }
 
 // endpointsOf returns the endpoints of a backend; none while there is no EndpointSlice. If a
@@ -45,7 +46,8 @@ func (w *World) endpointsOf(b backend) *model.Endpoints {
 		}
 	}
 	order := []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6}
-	if svc := w.services[b.service]; svc != nil && len(svc.Spec.IPFamilies) > 0 && svc.Spec.IPFamilies[0] == corev1.IPv6Protocol {
+	if svc := w.services[b.service]; svc != nil && len(svc.Spec.IPFamilies) > 0 &&
+		svc.Spec.IPFamilies[0] == corev1.IPv6Protocol {
 		order[0], order[1] = order[1], order[0]
 	}
 	first := model.NewEndpoints(byType[order[0]]...)

@@ -44,7 +44,8 @@ func (s *scope) routeFilter(o *gatewayv1.RouteFilter) {
 		s.problem(at, Invalid, "%s", err)
 		return
 	}
-	if s.filter.usable = names.hold(f.Parse().Names()) && !s.refuses(f, map[string]string{"Filter_config": at}); s.filter.usable {
+	if s.filter.usable = names.hold(f.Parse().Names()) &&
+		!s.refuses(f, map[string]string{"Filter_config": at}); s.filter.usable {
 		s.make(f, "")
 	}
 }

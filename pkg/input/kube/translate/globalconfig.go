@@ -56,7 +56,8 @@ func (s *scope) takesLogin(u *unit) bool {
 	var free []string
 	for _, proxy := range s.proxies {
 		if holder := s.world.holder(claim{s.of.Kind, proxy, ""}); holder != nil && holder != u {
-			s.problem("spec.type", LoginConflict, "%s sets the login of proxy %s and is older; this one does not apply there", holder.ref, proxy)
+			s.problem("spec.type", LoginConflict, "%s sets the login of proxy %s and is older; this one does not apply there",
+				holder.ref, proxy)
 			continue
 		}
 		free = append(free, proxy)
@@ -83,7 +84,9 @@ func (s *scope) readGlobalConfig(g *model.GlobalConfig, text string) bool {
 		return false
 	}
 	g.Config = config
-	fields := map[string]string{"globalconfig_name": "metadata.name", "globalconfig_type": "spec.type", "config": configField}
+	fields := map[string]string{
+		"globalconfig_name": "metadata.name", "globalconfig_type": "spec.type", "config": configField,
+	}
 	if s.refuses(g, fields) {
 		return false
 	}
@@ -138,7 +141,9 @@ func (s *scope) externalService(g *model.GlobalConfig, oauth *model.OAuthConfig,
 // provider makes the upstream of an identity provider's Service. Without a port it is the Service's only one,
 // or the default of http or https if the Service lists none. Empty protocol and subject mean those of the
 // Service and the login.
-func (s *scope) provider(at string, ref Ref, port intstr.IntOrString, login *model.Login, protocol, subject string) (name string, f fate) {
+func (s *scope) provider(
+	at string, ref Ref, port intstr.IntOrString, login *model.Login, protocol, subject string,
+) (name string, f fate) {
 	svc := s.service(at, ref)
 	if svc == nil {
 		return "", missing
@@ -169,7 +174,9 @@ func (s *scope) provider(at string, ref Ref, port intstr.IntOrString, login *mod
 		protocol = settings.Protocol
 	}
 	settings.Protocol = ""
-	return s.upstream(wish{at: at, portAt: at, settingsAt: at, ref: ref, port: port, settings: settings, protocol: protocol, subject: subject})
+	return s.upstream(wish{
+		at: at, portAt: at, settingsAt: at, ref: ref, port: port, settings: settings, protocol: protocol, subject: subject,
+	})
 }
 
 // settingsOf reads the settings with which a login connects to a Service.

@@ -34,7 +34,8 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 		return
 	}
 	if holder := s.world.holder(claim{s.of.Kind, proxy, strings.ToLower(svc.FQDN)}); holder != nil && holder != u {
-		s.problem("spec.virtualhost.fqdn", HostConflict, "%s has the host %s on proxy %s and is older; this one is left out", holder.ref, svc.FQDN, proxy)
+		s.problem("spec.virtualhost.fqdn", HostConflict, "%s has the host %s on proxy %s and is older; this one is left out",
+			holder.ref, svc.FQDN, proxy)
 		return
 	}
 	closed := s.virtualHost(svc, &h.Spec)
@@ -123,7 +124,8 @@ func (s *scope) filters(at string, list []gatewayv1.FilterReference, on model.Ki
 			continue
 		}
 		if on == model.KindRoute && !found.filter.onRoutes {
-			s.problem(path, Invalid, "%s is of type %s, which is for whole hosts: name it in spec.filters", ref, found.filter.typeName)
+			s.problem(path, Invalid, "%s is of type %s, which is for whole hosts: name it in spec.filters", ref,
+				found.filter.typeName)
 			broken = true
 			continue
 		}
@@ -162,8 +164,9 @@ func (s *scope) services(r *routeReading) (uses []filterUse, broken bool) {
 		id := ref.String() + " " + b.Port.String()
 		seen[id]++
 		name, f := s.upstream(wish{
-			at: at + ".name", portAt: at + ".port", settingsAt: at, ref: ref, port: b.Port, settings: b.BackendSettings, weight: b.Weight,
-			place: fmt.Sprintf("%s/%s/%s/%d", s.of.Namespace, s.of.Name, r.Name, seen[id]), repeated: seen[id] > 1,
+			at: at + ".name", portAt: at + ".port", settingsAt: at, ref: ref, port: b.Port, settings: b.BackendSettings,
+			weight: b.Weight,
+			place:  fmt.Sprintf("%s/%s/%s/%d", s.of.Namespace, s.of.Name, r.Name, seen[id]), repeated: seen[id] > 1,
 		})
 		broken = broken || f == unusable
 		if f == granted {

@@ -40,5 +40,6 @@ func (h HostNames) refusal(namespace, fqdn string) string {
 	if list := h.of(namespace); len(list) > 0 {
 		allowed = strings.Join(list, ", ")
 	}
-	return fmt.Sprintf("namespace %s may not have the host %s; it may have %s: change the host, or ask whoever runs the gateway to allow it", namespace, fqdn, allowed)
+	return fmt.Sprintf("namespace %s may not have the host %s; it may have %s: change the host, "+
+		"or ask whoever runs the gateway to allow it", namespace, fqdn, allowed)
 }

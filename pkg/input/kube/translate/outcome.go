@@ -38,8 +38,10 @@ type wanted struct {
 
 func newOutcome() outcome {
 	return outcome{
-		wanted: map[model.Key]*wanted{}, served: map[Ref]map[model.Key]struct{}{}, endpoints: map[model.Key]*model.Endpoints{},
-		moved: map[model.Key]struct{}{}, was: map[model.Key]model.Object{}, wasAt: map[model.Key]*model.Endpoints{}, touched: map[Ref]struct{}{},
+		wanted: map[model.Key]*wanted{}, served: map[Ref]map[model.Key]struct{}{},
+		endpoints: map[model.Key]*model.Endpoints{},
+		moved:     map[model.Key]struct{}{}, was: map[model.Key]model.Object{}, wasAt: map[model.Key]*model.Endpoints{},
+		touched: map[Ref]struct{}{},
 	}
 }
 
@@ -223,7 +225,10 @@ func (w *World) describe(u *unit) *Object {
 		return nil
 	}
 	r := u.result
-	o := &Object{Generation: u.object.GetGeneration(), Ignored: r.ignored, Proxies: r.proxies, Made: r.list(), Problems: r.allProblems()}
+	o := &Object{
+		Generation: u.object.GetGeneration(), Ignored: r.ignored, Proxies: r.proxies, Made: r.list(),
+		Problems: r.allProblems(),
+	}
 	if u.ref.Kind == gatewayv1.KindRouteFilter {
 		o.Proxies = w.proxiesUsing(u.ref)
 		o.Ignored = len(o.Proxies) == 0 && len(w.users[u.ref]) > 0 // by hosts of other installations only

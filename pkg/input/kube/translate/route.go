@@ -76,7 +76,9 @@ func nameOf(r *model.Route, taken map[string]bool) string {
 	if slug == "" {
 		name = "root"
 	}
-	conditions := model.RouteConfig{Match: r.Config.Match, Methods: r.Config.Methods, Headers: r.Config.Headers, Query: r.Config.Query}
+	conditions := model.RouteConfig{
+		Match: r.Config.Match, Methods: r.Config.Methods, Headers: r.Config.Headers, Query: r.Config.Query,
+	}
 	text, err := json.Marshal(conditions)
 	if err != nil || string(text) != "{}" || r.Prefix != "/"+slug || taken[name] {
 		name += "-" + hash(r.Prefix, string(text))[:8]

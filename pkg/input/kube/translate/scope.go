@@ -62,7 +62,8 @@ func (r *result) allProblems() []Problem {
 	if r.dropped == 0 {
 		return r.problems
 	}
-	return append(slices.Clone(r.problems), Problem{Reason: Invalid, Message: fmt.Sprintf("%d more problems will be shown when these are solved", r.dropped)})
+	return append(slices.Clone(r.problems), Problem{Reason: Invalid, Message: fmt.Sprintf("%d more problems will be "+
+		"shown when these are solved", r.dropped)})
 }
 
 // closed returns the first problem, for objects that name this one; the zero Problem if there is none.
@@ -99,9 +100,12 @@ func (s *scope) problem(path, reason, format string, args ...any) {
 func inWordsOfKubernetes(message string) string {
 	return strings.NewReplacer(
 		"Upstream_protocol tls or h2", "protocol tls or h2", "Upstream_validation_cacertificate", "caSecret",
-		"the rewrite of Route_config changes", "the rewrite of a route changes", "; send both in one call to replace both", "",
-		"create a secret with the text as its Secret_value, and give its name", "create a Secret with the text as its only entry, and give its name",
-		"send the key as Secret_key", "the key is the entry tls.key", "send certificates as Secret_cert", "certificates are the entry tls.crt",
+		"the rewrite of Route_config changes", "the rewrite of a route changes", "; send both in one call to replace both",
+		"",
+		"create a secret with the text as its Secret_value, and give its name",
+		"create a Secret with the text as its only entry, and give its name",
+		"send the key as Secret_key", "the key is the entry tls.key", "send certificates as Secret_cert",
+		"certificates are the entry tls.crt",
 	).Replace(message)
 }
 
@@ -119,17 +123,20 @@ func (s *scope) permits(path string, to Ref) bool {
 	s.use(grantsOf(to.Namespace))
 	for _, grant := range s.world.grants[to.Namespace] {
 		from := gatewayv1.ReferenceGrantFrom{Kind: s.of.Kind, Namespace: gatewayv1.Namespace(s.of.Namespace)}
-		if slices.Contains(grant.Spec.From, from) && slices.ContainsFunc(grant.Spec.To, func(t gatewayv1.ReferenceGrantTo) bool {
+		if slices.Contains(grant.Spec.From,
+			from) && slices.ContainsFunc(grant.Spec.To, func(t gatewayv1.ReferenceGrantTo) bool {
 			return t.Kind == to.Kind && (t.Name == "" || t.Name == to.Name)
 		}) {
 			return true
 		}
 	}
 	if why := s.world.unreadable[gatewayv1.KindReferenceGrant]; why != "" {
-		s.problem(path, RefNotPermitted, "%s may not be named from namespace %s, because no ReferenceGrant can be read: %s", to, s.of.Namespace, why)
+		s.problem(path, RefNotPermitted, "%s may not be named from namespace %s, because no ReferenceGrant can be read: %s",
+			to, s.of.Namespace, why)
 		return false
 	}
-	s.problem(path, RefNotPermitted, "%s may not be named from namespace %s: a ReferenceGrant in namespace %s must allow it (from kind %s of namespace %s, to kind %s)",
+	s.problem(path, RefNotPermitted, "%s may not be named from namespace %s: "+
+		"a ReferenceGrant in namespace %s must allow it (from kind %s of namespace %s, to kind %s)",
 		to, s.of.Namespace, to.Namespace, s.of.Kind, s.of.Namespace, to.Kind)
 	return false
 }

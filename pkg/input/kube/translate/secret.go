@@ -28,7 +28,8 @@ func (s *secretState) same(o *secretState) bool {
 	if s.object == nil || o.object == nil {
 		return s.object == o.object && s.unreadable == o.unreadable
 	}
-	return reflect.DeepEqual(s.object.Data, o.object.Data) && s.object.Annotations[gatewayv1.AnnotationSNI] == o.object.Annotations[gatewayv1.AnnotationSNI]
+	return reflect.DeepEqual(s.object.Data, o.object.Data) &&
+		s.object.Annotations[gatewayv1.AnnotationSNI] == o.object.Annotations[gatewayv1.AnnotationSNI]
 }
 
 // purpose is what a Secret is used for.

@@ -120,7 +120,8 @@ func ordered(ops []Op) []Op {
 		return 2*len(ranks) - ranks[op.Key.Kind]
 	}
 	slices.SortFunc(ops, func(a, b Op) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Key.Text(), b.Key.Text()), cmp.Compare(a.Key.Kind, b.Key.Kind))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Key.Text(), b.Key.Text()),
+			cmp.Compare(a.Key.Kind, b.Key.Kind))
 	})
 	return ops
 }

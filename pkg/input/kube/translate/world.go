@@ -87,8 +87,8 @@ func New(proxies []*model.Proxy, hosts HostNames) *World {
 		hosts:    hosts,
 		services: map[Ref]*corev1.Service{}, slices: map[Ref]map[string]*discoveryv1.EndpointSlice{}, sliceOf: map[Ref]Ref{},
 		grants: map[string]map[string]*gatewayv1.ReferenceGrant{}, secrets: map[Ref]*secretState{}, unread: map[Ref]bool{},
-		unreadable: map[string]string{}, units: map[Ref]*unit{}, users: map[Ref]map[Ref]struct{}{}, claims: map[claim][]*unit{},
-		dirty: map[string]map[Ref]struct{}{}, stale: map[Ref]struct{}{}, outcome: newOutcome(),
+		unreadable: map[string]string{}, units: map[Ref]*unit{}, users: map[Ref]map[Ref]struct{}{},
+		claims: map[claim][]*unit{}, dirty: map[string]map[Ref]struct{}{}, stale: map[Ref]struct{}{}, outcome: newOutcome(),
 	}
 	w.SetProxies(proxies)
 	return w
@@ -199,7 +199,8 @@ func (w *World) putUnit(ref Ref, object metav1.Object, sameSpec bool) {
 	}
 	old := u.object
 	u.object = object
-	if sameSpec && old.GetGeneration() == object.GetGeneration() && old.GetCreationTimestamp().Time.Equal(object.GetCreationTimestamp().Time) {
+	if sameSpec && old.GetGeneration() == object.GetGeneration() &&
+		old.GetCreationTimestamp().Time.Equal(object.GetCreationTimestamp().Time) {
 		return
 	}
 	w.claim(u, nil) // its age may have changed

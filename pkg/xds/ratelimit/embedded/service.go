@@ -19,7 +19,9 @@ import (
 // the same code, limit, remaining number and time until reset, from which Envoy
 // makes the x-ratelimit headers. It counts every descriptor, even if another one is
 // over its limit. After an error, nothing was counted.
-func (e *Engine) ShouldRateLimit(ctx context.Context, r *rlsv3.RateLimitRequest) (_ *rlsv3.RateLimitResponse, err error) {
+func (e *Engine) ShouldRateLimit(
+	ctx context.Context, r *rlsv3.RateLimitRequest,
+) (_ *rlsv3.RateLimitResponse, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.options.Log.ErrorContext(ctx, "rate-limit request panicked", "err", p, "stack", string(debug.Stack()))
@@ -106,7 +108,8 @@ func (e *Engine) count(d *domain, limit *config.RateLimit, entries []*commonv3.R
 	unit, most := limit.Limit.GetUnit(), uint64(limit.Limit.GetRequestsPerUnit())
 	key := e.counters.id(d.wire, int32(unit), entries)
 	before, after, now, end := e.counters.add(key, int32(unit), utils.UnitToDivider(unit), hits)
-	s := e.limiter.GetResponseDescriptorStatus("counted", limiter.NewRateLimitInfo(limit, before, after, 0, 0), false, hits)
+	s := e.limiter.GetResponseDescriptorStatus("counted", limiter.NewRateLimitInfo(limit, before, after, 0, 0), false,
+		hits)
 	// The upstream reads the clock again, which may already be in the next window.
 	s.DurationUntilReset.Seconds = end - now
 	if over := min(hits, after-min(after, most)); over > 0 {

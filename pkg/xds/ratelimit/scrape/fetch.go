@@ -117,7 +117,8 @@ func linesOf(body io.Reader, prefixes []string) (*bytes.Buffer, error) {
 	case limited.N == 0:
 		return nil, errors.New("its metrics are too many")
 	case !isEngine:
-		return nil, errors.New("these are not the metrics of a rate-limit engine; its setting PROMETHEUS_ADDR says where they are")
+		return nil, errors.New("these are not the metrics of a rate-limit engine; " +
+			"its setting PROMETHEUS_ADDR says where they are")
 	}
 	return &lines, nil
 }

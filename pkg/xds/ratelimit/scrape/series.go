@@ -46,7 +46,8 @@ func groups(d *limits.Domain) (list []*group, untold []string) {
 		slices.Sort(g.paths)
 	}
 	slices.Sort(untold)
-	return slices.SortedFunc(maps.Values(bySeries), func(a, b *group) int { return strings.Compare(a.paths[0], b.paths[0]) }), untold
+	return slices.SortedFunc(maps.Values(bySeries),
+		func(a, b *group) int { return strings.Compare(a.paths[0], b.paths[0]) }), untold
 }
 
 // seriesOf returns the series of a limit by its name in the engine, and whether
