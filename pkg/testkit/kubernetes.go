@@ -161,8 +161,7 @@ func (k *Kubernetes) startEtcd(ctx context.Context, clients, peers string) error
 	}
 	// It is faster without fsync; a power failure does not matter here.
 	k.etcd, err = startProcess(path, nil, "--name=test", "--data-dir="+filepath.Join(k.dir, "etcd"), "--unsafe-no-fsync",
-		"--log-level=warn",
-		"--listen-client-urls="+clients, "--advertise-client-urls="+clients,
+		"--log-level=warn", "--listen-client-urls="+clients, "--advertise-client-urls="+clients,
 		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=test="+peers)
 	if err != nil {
 		return err

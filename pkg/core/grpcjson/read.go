@@ -143,7 +143,9 @@ func register(files []*descriptorpb.FileDescriptorProto, convertStatus bool) (*p
 	if err != nil || !convertStatus {
 		return registry, err
 	}
-	for _, builtin := range []protoreflect.MessageDescriptor{(&anypb.Any{}).ProtoReflect().Descriptor(), (&statuspb.Status{}).ProtoReflect().Descriptor()} {
+	for _, builtin := range []protoreflect.MessageDescriptor{
+		(&anypb.Any{}).ProtoReflect().Descriptor(), (&statuspb.Status{}).ProtoReflect().Descriptor(),
+	} {
 		if _, err := registry.FindDescriptorByName(builtin.FullName()); err != nil {
 			set.File = append(set.File, protodesc.ToFileDescriptorProto(builtin.ParentFile()))
 		}

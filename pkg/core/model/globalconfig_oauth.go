@@ -95,7 +95,9 @@ func (c *OAuthConfig) check(v *validator, at string) {
 	case r.Path != "" && r.Path != oidc.RedirectPathMatcher:
 		v.add(at1+".redirect_path_matcher", "%q must be the path of redirect_url, %q", oidc.RedirectPathMatcher, r.Path)
 	}
-	for _, f := range []struct{ name, value string }{{"client_secret_namespace", oidc.ClientSecretNamespace}, {"hmac_secret_namespace", oidc.HMACSecretNamespace}} {
+	for _, f := range []struct{ name, value string }{
+		{"client_secret_namespace", oidc.ClientSecretNamespace}, {"hmac_secret_namespace", oidc.HMACSecretNamespace},
+	} {
 		v.namespace(at1+"."+f.name, f.value)
 	}
 	v.words(at1+".scopes", oidc.Scopes, maxScopes, isScope, "a scope, such as openid or email")

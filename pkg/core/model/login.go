@@ -98,7 +98,7 @@ type LoginOptions struct {
 	// false.
 	ForwardTokens bool `json:"forward_tokens,omitempty"`
 	// Keep the access token in a cookie. Default: true.
-	AccessTokenCookie *bool `json:"access_token_cookie,omitempty"` // without it cookies are smaller, and no backend can have the token
+	AccessTokenCookie *bool `json:"access_token_cookie,omitempty"` // off: small cookies, and no backend has the token
 	// How the gateway authenticates at the token endpoint. Default: client_secret_post.
 	// +enum=[ClientSecretPost, ClientSecretBasic]
 	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method,omitempty"` // OpenID Connect Core 1.0 section 9

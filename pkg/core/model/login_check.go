@@ -44,7 +44,9 @@ func (v *validator) provider(at, issuer, authorization, token string) {
 				"and the address of its discovery document", issuer)
 		}
 	}
-	for _, f := range []struct{ name, value string }{{"authorization_endpoint", authorization}, {"token_endpoint", token}} {
+	for _, f := range []struct{ name, value string }{
+		{"authorization_endpoint", authorization}, {"token_endpoint", token},
+	} {
 		switch {
 		case f.value != "":
 			v.loginURL(at+"."+f.name, f.value)

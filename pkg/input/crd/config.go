@@ -29,7 +29,9 @@ func mapNames(
 	}
 	f, g := model.Filter{Type: typeName, Config: model.JSON(config)},
 		model.GlobalConfig{Type: typeName, Config: model.JSON(config)}
-	for _, mapped := range []func(func(path, name string, kind model.Kind) string) (model.JSON, error){f.MapNames, g.MapNames} {
+	for _, mapped := range []func(func(path, name string, kind model.Kind) string) (model.JSON, error){
+		f.MapNames, g.MapNames,
+	} {
 		if out, err := mapped(note); err != nil || changed {
 			return json.RawMessage(out), err
 		}

@@ -46,8 +46,7 @@ func (e *exporter) keySets() {
 		e.out.Secrets = append(e.out.Secrets, out)
 		if len(out.Data) > 0 {
 			e.todo = append(e.todo, fmt.Sprintf("give the clients of key set %s their keys again: in a key, which is base64, "+
-				"%q at the beginning becomes %q",
-				set.Name, set.Name+"/", e.options.Namespace+"."+out.Name+"/"))
+				"%q at the beginning becomes %q", set.Name, set.Name+"/", e.options.Namespace+"."+out.Name+"/"))
 		}
 	}
 }

@@ -109,7 +109,9 @@ func (k kind) transform(obj any) (any, error) {
 // scheme returns the types of all kinds.
 func scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, gatewayv1.AddToScheme, metav1.AddMetaToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, discoveryv1.AddToScheme, gatewayv1.AddToScheme, metav1.AddMetaToScheme,
+	} {
 		if err := add(s); err != nil {
 			return nil, err
 		}

@@ -196,7 +196,8 @@ func (w *Watch) step(ctx context.Context) {
 	first, complete := w.Waiting() != "", true
 	if first {
 		var waiting string
-		if waiting, complete = w.follower.synced(); !complete { // before the queue is emptied: everything it knows of is then in it
+		// Before the queue is emptied: everything it knows of is then in it.
+		if waiting, complete = w.follower.synced(); !complete {
 			w.setWaiting(waiting)
 		}
 	}

@@ -109,7 +109,9 @@ func validate(obj model.Object) error {
 
 // isRule reports whether an error is about the object rather than the database.
 func isRule(err error) bool {
-	for _, kind := range []model.ErrorKind{model.Invalid, model.NotFound, model.Exists, model.InUse, model.Conflict, model.Unworkable} {
+	for _, kind := range []model.ErrorKind{
+		model.Invalid, model.NotFound, model.Exists, model.InUse, model.Conflict, model.Unworkable,
+	} {
 		if model.IsKind(err, kind) {
 			return true
 		}

@@ -92,7 +92,8 @@ func (f fault) sentence() string {
 	case apierrors.IsForbidden(f.err):
 		why := f.err.Error()
 		if _, after, ok := strings.Cut(why, "forbidden: "); ok {
-			why = strings.ReplaceAll(after, `cannot watch resource`, `cannot list resource`) // both permissions are needed, whichever was requested first
+			// Both permissions are needed, whichever was requested first.
+			why = strings.ReplaceAll(after, `cannot watch resource`, `cannot list resource`)
 		}
 		return fmt.Sprintf("%ss cannot be read: %s; allow get, list and watch", f.kind.gvk.Kind, why)
 	case apierrors.IsUnauthorized(f.err):

@@ -128,7 +128,7 @@ func dumpProxy(r store.Reader, name string) (dumpedProxy, error) {
 	if dump.Proxy, err = store.Get[*model.Proxy](r, model.ProxyKey(name)); err != nil {
 		return dump, err
 	}
-	err = eachLinked(r, store.Query{Kind: model.KindProxyService, To: []model.Key{model.ProxyKey(name)}}, func(_, used model.Object) error {
+	err = eachLinked(r, model.KindProxyService, model.ProxyKey(name), func(_, used model.Object) error {
 		d, err := dumpService(r, used.Key().Name())
 		dump.Services = append(dump.Services, dumpedProxyService{d})
 		return err
@@ -136,7 +136,7 @@ func dumpProxy(r store.Reader, name string) (dumpedProxy, error) {
 	if err != nil {
 		return dump, err
 	}
-	err = eachLinked(r, store.Query{Kind: model.KindProxyGlobalConfig, To: []model.Key{model.ProxyKey(name)}}, func(_, used model.Object) error {
+	err = eachLinked(r, model.KindProxyGlobalConfig, model.ProxyKey(name), func(_, used model.Object) error {
 		var d dumpedGlobalConfig
 		g := used.(*model.GlobalConfig).Redact().(*model.GlobalConfig)
 		d.GlobalConfig.ID, d.GlobalConfig.Name, d.GlobalConfig.Type, d.GlobalConfig.Config = g.ID, g.Name, g.Type, g.Config
@@ -158,14 +158,14 @@ func dumpService(r store.Reader, name string) (dumpedService, error) {
 	if dump.Routes, err = dumpRoutes(r, name); err != nil {
 		return dumpedService{}, err
 	}
-	err = eachLinked(r, store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(name)}}, func(_, used model.Object) error {
+	err = eachLinked(r, model.KindServiceFilter, model.ServiceKey(name), func(_, used model.Object) error {
 		dump.Filters = append(dump.Filters, dumpFilter(used.(*model.Filter)))
 		return nil
 	})
 	if err != nil {
 		return dumpedService{}, err
 	}
-	err = eachLinked(r, store.Query{Kind: model.KindServiceSecret, To: []model.Key{model.ServiceKey(name)}}, func(_, used model.Object) error {
+	err = eachLinked(r, model.KindServiceSecret, model.ServiceKey(name), func(_, used model.Object) error {
 		var d dumpedSecret
 		secret := used.(*model.Secret)
 		d.Secret.ID, d.Secret.Name, d.Secret.Type = secret.ID, secret.Name, secret.Type
@@ -184,7 +184,7 @@ func dumpRoutes(r store.Reader, service string) ([]dumpedRoute, error) {
 		return nil, err
 	}
 	upstreams := map[string][]dumpedRouteUpstream{}
-	err = eachLinked(r, store.Query{Kind: model.KindRouteUpstream, To: []model.Key{model.ServiceKey(service)}}, func(l, used model.Object) error {
+	err = eachLinked(r, model.KindRouteUpstream, model.ServiceKey(service), func(l, used model.Object) error {
 		route, u := l.(*model.RouteUpstream).Route, used.(*model.Upstream)
 		upstreams[route] = append(upstreams[route], dumpedRouteUpstream{dumpedUpstream{u.ID, u.Name, u.IP, u.Port}})
 		return nil
@@ -193,7 +193,7 @@ func dumpRoutes(r store.Reader, service string) ([]dumpedRoute, error) {
 		return nil, err
 	}
 	filters := map[string][]dumpedFilter{}
-	err = eachLinked(r, store.Query{Kind: model.KindRouteFilter, To: []model.Key{model.ServiceKey(service)}}, func(l, used model.Object) error {
+	err = eachLinked(r, model.KindRouteFilter, model.ServiceKey(service), func(l, used model.Object) error {
 		route := l.(*model.RouteFilter).Route
 		filters[route] = append(filters[route], dumpFilter(used.(*model.Filter)))
 		return nil
@@ -217,10 +217,10 @@ func dumpFilter(f *model.Filter) (d dumpedFilter) {
 	return d
 }
 
-// eachLinked calls fn with each link that q selects, the oldest first, and the
-// object that it attaches, which is read once.
-func eachLinked(r store.Reader, q store.Query, fn func(link, used model.Object) error) error {
-	links, err := r.List(q)
+// eachLinked calls fn with each link of a kind to an object, the oldest first, and the object that it attaches, which is
+// read once.
+func eachLinked(r store.Reader, kind model.Kind, to model.Key, fn func(link, used model.Object) error) error {
+	links, err := r.List(store.Query{Kind: kind, To: []model.Key{to}})
 	if err != nil {
 		return err
 	}

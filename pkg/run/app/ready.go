@@ -105,7 +105,9 @@ func askReady(ctx context.Context, who, where, socket string, limit time.Duratio
 	}
 	// The certificate need not name the loopback address, and the request contains no
 	// secret. The environment's proxy settings are for other machines.
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // see above
+	}}
 	if socket != "" {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)

@@ -156,8 +156,7 @@ func (e *Envoy) countFailure(x exit) error {
 		return nil
 	}
 	return fmt.Errorf("envoy ended %d times before it was ready, last with %s; correct what its last lines report, "+
-		"or choose another Envoy with --envoy: %s",
-		e.failed, x.reason, strings.Join(x.lastLines, " | "))
+		"or choose another Envoy with --envoy: %s", e.failed, x.reason, strings.Join(x.lastLines, " | "))
 }
 
 // wait returns false if ctx ended first.

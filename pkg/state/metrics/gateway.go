@@ -64,7 +64,9 @@ func (g *gateway) Collect(to chan<- prometheus.Metric) {
 	counts := g.about.Feed().Counts()
 	send(g.revision, prometheus.GaugeValue, float64(counts.Revision))
 	send(g.publishSeconds, prometheus.CounterValue, counts.PublishSeconds)
-	for d, byLabel := range map[*prometheus.Desc]map[string]int64{g.events: counts.Events, g.acks: counts.Acks, g.nacks: counts.Nacks} {
+	for d, byLabel := range map[*prometheus.Desc]map[string]int64{
+		g.events: counts.Events, g.acks: counts.Acks, g.nacks: counts.Nacks,
+	} {
 		for label, n := range byLabel {
 			send(d, prometheus.CounterValue, float64(n), label)
 		}

@@ -165,7 +165,8 @@ func tokenReason(status, code string) Reason {
 	case code == "invalid_client" || code == "unauthorized_client" || status == "401":
 		return Reason{
 			WrongClientSecret,
-			with("wrong client secret at the token endpoint: the identity provider does not accept client_id with client_secret"),
+			with("wrong client secret at the token endpoint: " +
+				"the identity provider does not accept client_id with client_secret"),
 		}
 	case code == "invalid_grant" || code == "redirect_uri_mismatch":
 		return Reason{

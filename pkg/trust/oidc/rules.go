@@ -83,6 +83,5 @@ func (r Rules) checkAddr(host string, at netip.AddrPort, upstream bool) error {
 		return nil
 	}
 	return refusal(fmt.Sprintf("must not be called: its address %s is %s; if the provider is at this address, "+
-		"name an upstream with this address in the configuration, or start with --provider-allow %s",
-		addr, what, addr))
+		"name an upstream with this address in the configuration, or start with --provider-allow %s", addr, what, addr))
 }

@@ -81,8 +81,7 @@ func (d *Directory) mayWrite(base string, r *Request) error {
 			identity, r.Identity)
 	case !r.Replace:
 		return fmt.Errorf("%s exists and ends on %s (to extend it with its key: gatehouse pki renew %s %s.crt; "+
-			"--force replaces it and its key)",
-			name, present.NotAfter.UTC().Format(time.DateOnly), d.path, base)
+			"--force replaces it and its key)", name, present.NotAfter.UTC().Format(time.DateOnly), d.path, base)
 	}
 	if r.Identity.Purpose == Server && len(r.Identity.Hosts) == 0 {
 		r.Identity.Hosts = identity.Hosts

@@ -135,8 +135,7 @@ func (l *Loop) step(ctx context.Context, build *Build) error {
 	publish := l.opts.Publisher.Publish
 	if change.Restored {
 		l.opts.Log.Warn("the database has changed under the running program, as after the restore of a backup; "+
-			"everything is loaded again",
-			"rev", change.Revision)
+			"everything is loaded again", "rev", change.Revision)
 		publish = l.opts.Publisher.Replace
 	}
 	publish(change.Revision, result.Snapshots)

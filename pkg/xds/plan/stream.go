@@ -295,7 +295,9 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 			messages = append(messages, s.send(&flight{Message: Message{Type: n.typeURL, Removed: removed}, gone: gone}))
 		}
 	}
-	for _, c := range []*collection{&s.clusters, &s.listeners, &s.secrets.collection, &s.extensions.collection, &s.endpoints.collection} {
+	for _, c := range []*collection{
+		&s.clusters, &s.listeners, &s.secrets.collection, &s.extensions.collection, &s.endpoints.collection,
+	} {
 		if c != &s.secrets.collection || len(s.secrets.names) == len(s.secrets.wanted) { // retired secrets are not forgotten
 			c.settle(s.want.Revision)
 		}

@@ -208,7 +208,8 @@ func (st *stream) isCheap(req *discoveryv3.DeltaDiscoveryRequest) bool {
 	if req.GetTypeUrl() == snapshot.EndpointType {
 		return !slices.ContainsFunc(req.GetResourceNamesSubscribe(), func(name string) bool { return !st.plan.Serves(name) })
 	}
-	return req.GetTypeUrl() == snapshot.SecretType && !slices.ContainsFunc(req.GetResourceNamesSubscribe(), func(name string) bool {
+	names := req.GetResourceNamesSubscribe()
+	return req.GetTypeUrl() == snapshot.SecretType && !slices.ContainsFunc(names, func(name string) bool {
 		return strings.Contains(name, "/") && name != snapshot.DefaultCertificate &&
 			(st.have == nil || !st.have.HasSecret(name))
 	})
