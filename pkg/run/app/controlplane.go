@@ -25,6 +25,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/expiry"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/logins"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/providers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
@@ -42,7 +43,7 @@ type controlPlane struct {
 	// expiry reports certificates that expire.
 	expiry *expiry.Watch
 	// logins counts failed logins.
-	logins *loginWatch
+	logins *logins.Watch
 	// kube keeps the store equal to what Kubernetes has; nil if the configuration does not come from there. mirror
 	// is then the directory of the store.
 	kube   *kube.Watch
@@ -97,8 +98,8 @@ func openControlPlane(
 	registry := status.NewRegistry()
 	source := newAnnouncer(p.store, registry, env.Log)
 	ads := p.newServer(cfg, registry, own, lost, source.configured.Load)
-	p.logins = &loginWatch{
-		registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now,
+	p.logins = &logins.Watch{
+		Status: registry, Log: env.Log, Refresh: func(k model.Key) { p.providers.Refresh(k) }, Now: time.Now,
 	}
 	known := &knownLimits{}
 	p.expiry = expiry.New(expiry.Options{Source: source, Status: registry, Log: env.Log, Now: time.Now, Port: p.xds.ends})
@@ -134,7 +135,7 @@ func openControlPlane(
 	access.Live = inspect.Sources{
 		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held,
 		Replica: p.replica, Explain: explainer(ads, known, health), Upstreams: health.Upstreams,
-		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.conditions,
+		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.Conditions,
 	}
 	p.showOthers(&access.Live)
 	if err := addMetrics(&access, registry, p, env.Version); err != nil {

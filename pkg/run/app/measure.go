@@ -25,7 +25,7 @@ func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, ver
 	if err := m.AddProviders(func() []metrics.Provider { return providerMetrics(p.providers.Reports()) }); err != nil {
 		return err
 	}
-	if err := m.AddLogins(p.logins.counts.Totals); err != nil {
+	if err := m.AddLogins(p.logins.Totals); err != nil {
 		return err
 	}
 	if err := m.AddXDS(p.xds.refusals.Counts); err != nil {

@@ -32,7 +32,7 @@ func (p *controlPlane) joinBoard(cfg config.Config, registry *status.Registry, a
 	report := func() replicas.Report {
 		r := replicas.Observe(registry, p.loop.Published(), snapshots{ads}.Wanted)
 		r.Held = ads.Held()
-		return r.WithConditions(p.logins.conditions())
+		return r.WithConditions(p.logins.Conditions())
 	}
 	if p.kube != nil {
 		var err error
