@@ -101,6 +101,10 @@ providers: ## fetch the identity providers of the tests to bin/oidc-provider and
 	@hack/oidc-provider.sh
 	@hack/glewlwyd.sh
 
+.PHONY: valgrind
+valgrind: ## fetch Valgrind, which counts the instructions of Envoy, to bin/valgrind
+	@hack/valgrind.sh
+
 .PHONY: chromium
 chromium: build envoy providers ## run the specs of HTTPS and logins with a headless Chromium from Debian (350 MB, so not in CI)
 	@hack/chromium.sh
@@ -147,7 +151,7 @@ image-control-plane: image-files ## build gatehouse-control-plane:local, the con
 	$(DOCKER) build --network none --target control-plane -t $(CONTROL_PLANE_IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 # What the specs run, besides bin/gatehouse.
-PARTS := build envoy postgres redis ratelimit kubernetes schemathesis clients providers
+PARTS := build envoy postgres redis ratelimit kubernetes schemathesis clients providers valgrind
 
 .PHONY: test
 test: ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers
@@ -182,6 +186,11 @@ test-unit: ## run the tests that start no other programs
 .PHONY: golden
 golden: ## regenerate the golden files and delete stale ones
 	go test ./pkg/xds/pipeline -run TestPipeline -count=1 -update
+
+.PHONY: cost
+cost: build envoy valgrind ## count what a request costs in Envoy, write the table of docs/performance.md again, and print it (minutes)
+	go test ./test/cost -count=1 -timeout 30m -update
+	@sed -n '/^| part/,/^<!--/{/^|/p}' docs/performance.md
 
 .PHONY: chart-docs
 chart-docs: kubernetes ## regenerate the table of values in the README of the Helm chart

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -59,17 +60,22 @@ func StartStrictEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, 
 // when it has its configuration. dir is an empty directory; args are additional
 // arguments.
 func RunEnvoy(ctx context.Context, dir, bootstrap string, args ...string) (*Envoy, error) {
-	config, admin := filepath.Join(dir, "bootstrap.yaml"), filepath.Join(dir, "admin")
-	if err := os.WriteFile(config, []byte(bootstrap), 0o600); err != nil {
-		return nil, err
-	}
 	path, err := Binary("envoy")
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(path, nil,
-		append([]string{"-c", config, "--admin-address-path", admin, "--disable-hot-restart", "--log-level", "warning"},
-			args...)...)
+	return runEnvoy(ctx, dir, bootstrap, nil, append([]string{path}, args...))
+}
+
+// runEnvoy is RunEnvoy with additional environment variables, and a command to which the
+// arguments that every Envoy gets are added.
+func runEnvoy(ctx context.Context, dir, bootstrap string, env, command []string) (*Envoy, error) {
+	config, admin := filepath.Join(dir, "bootstrap.yaml"), filepath.Join(dir, "admin")
+	if err := os.WriteFile(config, []byte(bootstrap), 0o600); err != nil {
+		return nil, err
+	}
+	args := []string{"-c", config, "--admin-address-path", admin, "--disable-hot-restart", "--log-level", "warning"}
+	p, err := startProcess(command[0], env, slices.Concat(command[1:], args)...)
 	if err != nil {
 		return nil, err
 	}

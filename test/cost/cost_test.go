@@ -1,0 +1,141 @@
+package cost_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/performance.md again")
+
+const (
+	page  = "../../docs/performance.md"
+	begin = "<!-- What follows is counted by make cost. -->\n"
+	end   = "<!-- /make cost -->\n"
+	// tolerance is what a part may cost more than the committed figure.
+	tolerance = 1.005
+)
+
+var _ = Describe("A request costs no more than docs/performance.md says:", Ordered, ContinueOnFailure, func() {
+	rows := parts()
+	var envoys map[string]*gateway
+	counted := map[string]float64{}
+	// costs counts a part once, whichever spec needs it first.
+	costs := func(ctx SpecContext, name string) float64 {
+		if counted[name] == 0 {
+			p := rows[slices.IndexFunc(rows, func(p part) bool { return p.name == name })]
+			counted[name] = envoys[p.envoy].cost(ctx, p)
+		}
+		return counted[name]
+	}
+	ratio := func(ctx SpecContext, p part) float64 {
+		return costs(ctx, p.name) / costs(ctx, p.besides())
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		w := newWorld()
+		envoys = map[string]*gateway{
+			byHand: w.startByHand(ctx),
+			silent: w.start(ctx, services(rows, silent), "--access-log", "off"),
+			logged: w.start(ctx, []part{{host: "plain"}}),
+		}
+	}, NodeTimeout(10*time.Minute))
+
+	for _, p := range rows {
+		It(p.name, func(ctx SpecContext) {
+			if p.host == manyHosts()[500].host {
+				costs(ctx, logged) // before there are more hosts
+				envoys[p.envoy].apply(ctx, manyHosts())
+			}
+			now := ratio(ctx, p)
+			AddReportEntry(p.name, fmt.Sprintf("%.0f instructions, %.4f", counted[p.name], now))
+			if *update || runtime.GOARCH != "amd64" { // the figures are those of x86-64
+				return
+			}
+			want, found := committed()[p.name]
+			Expect(found).To(BeTrue(), "docs/performance.md does not have it: run make cost")
+			Expect(now).To(BeNumerically("<=", want*tolerance),
+				"%s: %.0f instructions are %.3f of %s, and %.3f is committed (%+.1f%%). If it must cost that, run make cost",
+				p.name, counted[p.name], now, p.besides(), want, 100*(now/want-1))
+		}, NodeTimeout(10*time.Minute))
+	}
+
+	AfterAll(func() {
+		if *update {
+			write(rows, counted)
+		}
+	})
+})
+
+var _ = It("Each type of filter is counted, or docs/performance.md has the reason", func() {
+	types := slices.Collect(maps.Keys(notCounted))
+	for _, p := range filters() {
+		types = append(types, p.kind)
+	}
+	Expect(types).To(ConsistOf(model.ConfigTypes(model.KindFilter)))
+})
+
+// besides returns the part to compare with.
+func (p part) besides() string {
+	switch {
+	case p.envoy == byHand:
+		return p.name
+	case p.beside == "":
+		return byHand
+	}
+	return p.beside
+}
+
+// committed reads the ratios of the table.
+func committed() map[string]float64 {
+	GinkgoHelper()
+	_, table, _ := split()
+	ratios := map[string]float64{}
+	for _, m := range regexp.MustCompile(`(?m)^\| (.+?) \| [\d,]+ \| ([\d.]+) \|$`).FindAllStringSubmatch(table, -1) {
+		var err error
+		ratios[m[1]], err = strconv.ParseFloat(m[2], 64)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	return ratios
+}
+
+// split returns the document before, in and after the table.
+func split() (before, table, after string) {
+	GinkgoHelper()
+	text, err := os.ReadFile(page)
+	Expect(err).NotTo(HaveOccurred())
+	before, rest, found := strings.Cut(string(text), begin)
+	table, after, closed := strings.Cut(rest, end)
+	Expect(found && closed).To(BeTrue(), "docs/performance.md has lost the comments around its table")
+	return before, table, after
+}
+
+// write replaces the table.
+func write(rows []part, counted map[string]float64) {
+	GinkgoHelper()
+	before, _, after := split()
+	var b strings.Builder
+	b.WriteString(before + begin + "| part | instructions | beside by hand |\n|---|---:|---:|\n")
+	for _, p := range rows {
+		Expect(counted).To(HaveKey(p.name), "without it the table is not written")
+		hundreds := int(math.Round(counted[p.name] / 100))
+		fmt.Fprintf(&b, "| %s | %d,%d00 | %.3f |\n", p.name, hundreds/10, hundreds%10, counted[p.name]/counted[p.besides()])
+	}
+	for _, kind := range slices.Sorted(maps.Keys(notCounted)) {
+		fmt.Fprintf(&b, "| `%s` | | it %s |\n", kind, notCounted[kind])
+	}
+	Expect(os.WriteFile(page, []byte(b.String()+end+after), 0o600)).To(Succeed())
+}

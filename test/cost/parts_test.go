@@ -1,0 +1,185 @@
+package cost_test
+
+import (
+	"crypto/sha1" //nolint:gosec // what Envoy compares
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// The Envoys that are counted. The last two have one host each at first.
+const (
+	byHand = "by hand"
+	silent = "log off"
+	logged = "JSON access log"
+)
+
+// part is a row of the table: a request to an Envoy.
+type part struct {
+	name string
+	// envoy is one of the above, and beside the part that does the same by hand.
+	envoy, beside string
+	// host is the name of the service; its host name is fqdn, or host.test.
+	host, fqdn string
+	// tls and http2 are how the request is sent.
+	tls, http2 bool
+	// kind and config are the filter of the service.
+	kind   string
+	config any
+	// header has an additional line of the request.
+	header line
+	// status is that of the answer, if it is not 200.
+	status int
+	// large says that the answer has 4 KB.
+	large bool
+	// warm is how many requests come before those that are counted, if a few are not enough.
+	warm int
+}
+
+type (
+	object = map[string]any
+	list   = []any
+	line   = [2]string
+)
+
+// notCounted are the types of filters without a part, with the reason.
+var notCounted = map[string]string{
+	"http_filter_extproc":    "waits for its processor for a fixed time, which is too short while Envoy is counted",
+	"http_filter_oidc":       "needs a login at an identity provider first",
+	"route_filter_ratelimit": "waits for the rate-limit engine for a fixed time, like `http_filter_extproc`",
+}
+
+// parts returns all rows. Those of a filter have a service each.
+func parts() []part {
+	rows := []part{
+		{name: byHand, envoy: byHand, host: "plain"},
+		{name: "by hand, HTTPS", envoy: byHand, host: "plain", tls: true},
+		{name: "by hand, HTTP/2 with TLS", envoy: byHand, host: "plain", tls: true, http2: true},
+		{name: "default, access log off", envoy: silent, host: "plain"},
+		{name: logged, envoy: logged, host: "plain"},
+		{name: "HTTPS", envoy: silent, host: "plain", tls: true, beside: "by hand, HTTPS"},
+		{name: "HTTP/2 with TLS", envoy: silent, host: "plain", tls: true, http2: true, beside: "by hand, HTTP/2 with TLS"},
+		{name: "a wildcard host", envoy: silent, host: "wild", fqdn: "*.wild.test"},
+	}
+	for i, p := range filters() {
+		p.name, p.envoy, p.host = "`"+p.kind+"`", silent, fmt.Sprintf("filter-%02d", i)
+		rows = append(rows, p)
+	}
+	// The last one, because the Envoy gets these hosts for it.
+	return append(rows, part{name: "JSON access log, 1,000 hosts", envoy: logged, host: manyHosts()[500].host})
+}
+
+// manyHosts are services for the last part.
+func manyHosts() (hosts []part) {
+	for i := range 1000 {
+		hosts = append(hosts, part{host: fmt.Sprintf("host-%03d", i)})
+	}
+	return hosts
+}
+
+// filters are the parts with a filter each, with requests that it lets pass.
+func filters() []part {
+	const origin = "https://a.test"
+	issuer := testkit.NewTokenIssuer("https://issuer.test", "k")
+	keys := object{"issuer": issuer.Issuer, "jwks": json.RawMessage(issuer.JWKS())}
+	users := object{"users": list{object{"name": "cost", "password": "correct-horse-battery"}}}
+	login := line{"Authorization", "Basic " + encoded("cost:correct-horse-battery")}
+	return []part{
+		{kind: "route_filter_directresponse", config: object{"body": "hello"}},
+		{kind: "route_filter_redirect", config: object{"path": "/new"}, status: http.StatusTemporaryRedirect},
+		{kind: "route_filter_host_rewrite", config: object{"host": "inner.test"}},
+		{kind: "http_filter_requestid", config: object{"take_over": true, "echo": true}, header: line{"X-Request-Id", "a-1"}},
+		{kind: "vh_filter_cors", config: object{"origins": list{origin}}, header: line{"Origin", origin}},
+		{kind: "route_filter_compress", config: object{"algorithms": list{"gzip"}}, large: true},
+		{kind: "vh_filter_ipaccess", config: object{"allow": list{"127.0.0.0/8"}}},
+		{kind: "vh_filter_maintenance", config: object{"except": list{"127.0.0.0/8"}}},
+		{kind: "http_filter_csrf", config: object{}, header: line{"Origin", origin}},
+		{kind: "http_filter_jwt", config: keys, header: line{"Authorization", "Bearer " + issuer.Token(nil)}},
+		{kind: "http_filter_apikey", config: object{"keys": "set"}, header: line{"X-Api-Key", encoded("set/web:" + secret)}},
+		{kind: "http_filter_basicauth", config: users, header: login},
+		{kind: "http_filter_anyof", config: object{"apikey": object{"keys": "set"}, "basicauth": users}, header: login},
+		{kind: "vh_filter_rbac", config: object{
+			"allow": list{object{"methods": list{"GET", "HEAD"}}}, "deny": list{object{"paths": list{object{"segment": "/internal"}}}},
+		}},
+		{kind: "route_filter_bodylimit", config: object{"bytes": 1 << 20}},
+		// A slow Envoy needs more than the default time.
+		{kind: "http_filter_extauthz", config: object{"upstream": "backend", "path": "/check", "timeout": "1m"}},
+		{kind: "route_filter_fault", config: object{"abort": 503, "header": "x-never"}},
+		{kind: "http_filter_lua", config: object{
+			"script": `function envoy_on_request(h) h:headers():replace("x-team", "cost") end`,
+		}, warm: 300}, // LuaJIT compiles it meanwhile
+		{kind: "route_filter_headers", config: object{
+			"request": object{"set": object{"x-team": "cost"}}, "response": object{"set": object{"x-frame-options": "DENY"}},
+		}},
+		{kind: "route_filter_affinity", config: object{"by": "header", "header": "User-Agent"}},
+		// These two are on, and the request is none for them.
+		{kind: "http_filter_grpcweb", config: object{}},
+		{kind: "http_filter_grpcjson", config: object{
+			"descriptor_set": testkit.BooksSet(), "services": list{"shop.Books"}, "unknown_paths": "pass",
+		}},
+		{kind: "route_filter_mirror", config: object{"upstream": "backend"}},
+		{kind: "route_filter_canary", config: object{
+			"upstreams": list{object{"name": "backend", "weight": 50}, object{"name": "other", "weight": 50}},
+		}},
+	}
+}
+
+// services are the parts of an Envoy without those whose service another one has.
+func services(rows []part, envoy string) (own []part) {
+	for _, p := range rows {
+		if p.envoy == envoy && !slices.ContainsFunc(own, func(o part) bool { return o.host == p.host }) {
+			own = append(own, p)
+		}
+	}
+	return own
+}
+
+// secret is that of the API key, and hash what the gateway keeps of it.
+const secret = "a secret that only this suite has"
+
+func hash() string {
+	sum := sha1.Sum([]byte(secret)) //nolint:gosec // see above
+	return "{SHA}" + encoded(string(sum[:]))
+}
+
+func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+// document is the configuration with the services of parts. The secret is in the store already.
+func document(backend int, services []part) object {
+	upstream := func(name string) object {
+		return object{"upstream_name": name, "upstream_ip": "127.0.0.1", "upstream_port": backend}
+	}
+	filters, all := list{}, list{}
+	for _, p := range services {
+		s := object{
+			"service_name": p.host, "fqdn": p.domain(), "proxies": list{"gw"},
+			"routes": list{object{"route_name": "root", "route_prefix": "/", "upstreams": list{"backend"}}},
+		}
+		if p.host == "plain" {
+			s["secrets"] = list{"plain"}
+		}
+		if p.kind != "" {
+			filters = append(filters, object{"filter_name": p.host, "filter_type": p.kind, "filter_config": p.config})
+			s["filters"] = list{p.host}
+		}
+		all = append(all, s)
+	}
+	return object{
+		"version": 1, "filters": filters, "services": all,
+		"upstreams": list{upstream("backend"), upstream("other")},
+		"secrets":   list{object{"secret_name": "plain", "secret_type": "tls"}},
+		"keysets":   list{object{"keyset_name": "set", "keys": list{object{"key_name": "web", "key_hash": hash()}}}},
+	}
+}
+
+// domain is the host name of the part's service.
+func (p part) domain() string {
+	if p.fqdn != "" {
+		return p.fqdn
+	}
+	return p.host + ".test"
+}

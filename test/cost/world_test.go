@@ -1,0 +1,213 @@
+package cost_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// world is what all Envoys share.
+type world struct {
+	backend   int
+	authority *testkit.Authority
+	pair      testkit.Pair
+	dir       string
+}
+
+// gateway is an Envoy that is counted, and the REST API that configures it, if there is one.
+type gateway struct {
+	world
+	envoy       *testkit.CountedEnvoy
+	http, https int
+	api         testkit.API
+}
+
+func newWorld() world {
+	GinkgoHelper()
+	long := strings.Repeat("a line of text, as there are many\n", 121)
+	// Its answers always have the same size.
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := "hello"
+		if r.URL.Query().Has("large") {
+			body = long
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, body)
+	}))
+	DeferCleanup(backend.Close)
+	w := world{backend: backend.Listener.Addr().(*net.TCPAddr).Port, dir: GinkgoT().TempDir()}
+	var err error
+	w.authority, err = testkit.NewAuthority("cost")
+	Expect(err).NotTo(HaveOccurred())
+	w.pair, err = w.authority.Issue(testkit.CertificateOptions{Names: []string{"plain.test"}})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(filepath.Join(w.dir, "cert.pem"), []byte(w.pair.Cert), 0o600)).To(Succeed())
+	Expect(os.WriteFile(filepath.Join(w.dir, "key.pem"), []byte(w.pair.Key), 0o600)).To(Succeed())
+	return w
+}
+
+func (w world) newGateway() *gateway {
+	GinkgoHelper()
+	g := &gateway{world: w}
+	for _, port := range []*int{&g.http, &g.https} {
+		var err error
+		*port, err = testkit.FreePort()
+		Expect(err).NotTo(HaveOccurred())
+	}
+	return g
+}
+
+// run starts the Envoy.
+func (g *gateway) run(ctx context.Context, bootstrap string) {
+	GinkgoHelper()
+	var err error
+	g.envoy, err = testkit.CountEnvoy(ctx, GinkgoT().TempDir(), bootstrap)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(g.envoy.Kill()).To(Succeed()) })
+}
+
+// startByHand starts an Envoy without a control plane.
+func (w world) startByHand(ctx context.Context) *gateway {
+	GinkgoHelper()
+	g := w.newGateway()
+	text, err := os.ReadFile("testdata/byhand.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	g.run(ctx, strings.NewReplacer("HTTP_PORT", strconv.Itoa(g.http), "HTTPS_PORT", strconv.Itoa(g.https),
+		"BACKEND_PORT", strconv.Itoa(g.backend), "DIR", g.dir).Replace(string(text)))
+	Expect(g.envoy.Count(ctx)).To(Succeed())
+	return g
+}
+
+// start starts a control plane and its Envoy, with services.
+func (w world) start(ctx context.Context, services []part, args ...string) *gateway {
+	GinkgoHelper()
+	g := w.newGateway()
+	control, err := testkit.StartGatehouse(ctx, nil, append([]string{
+		"serve", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0", "--allow-lua",
+	}, args...)...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) { Expect(control.Stop(ctx)).To(BeZero(), control.Stderr.String()) })
+	g.api = control.API
+	for _, call := range [][]string{
+		{"/secret", "Secret_name=plain", "Secret_cert=" + g.pair.Cert, "Secret_key=" + g.pair.Key},
+		{"/proxy", "Name=gw", "Listen_ip=127.0.0.1", fmt.Sprint("Http_port=", g.http), fmt.Sprint("Https_port=", g.https)},
+	} {
+		a, err := g.api.Post(ctx, call[0], call[1:]...)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Status).To(Equal(http.StatusCreated), a.Body)
+	}
+	bootstrap, err := testkit.PrintBootstrap(ctx, "gw", control.XDSAddr, "--admin-addr", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	g.run(ctx, bootstrap)
+	g.apply(ctx, services)
+	// From now on each instruction takes longer.
+	Expect(g.envoy.Count(ctx)).To(Succeed())
+	return g
+}
+
+// apply makes the services live.
+func (g *gateway) apply(ctx context.Context, services []part) {
+	GinkgoHelper()
+	text, err := json.Marshal(document(g.backend, services))
+	Expect(err).NotTo(HaveOccurred())
+	a, err := g.api.Do(ctx, http.MethodPut, "/config?wait=applied&timeout=60s", "application/json", string(text))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(a.Status).To(Equal(http.StatusOK), a.Body)
+}
+
+// cost returns the instructions for one request of the part, on one connection that is in use
+// already.
+func (g *gateway) cost(ctx context.Context, p part) float64 {
+	GinkgoHelper()
+	const warm, batches, batch = 20, 6, 25
+	client, req := g.client(p), p.request(ctx)
+	defer client.CloseIdleConnections()
+	ask := func(n int) {
+		for range n {
+			resp, err := client.RoundTrip(req)
+			Expect(err).NotTo(HaveOccurred())
+			body, err := io.ReadAll(resp.Body)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(resp.Body.Close()).To(Succeed())
+			Expect(resp.StatusCode).To(Equal(max(p.status, http.StatusOK)), string(body))
+			Expect(resp.ProtoMajor == 2).To(Equal(p.http2), resp.Proto)
+			Expect(resp.Header.Get("Content-Encoding") == "gzip").To(Equal(p.large), "answers that are compressed")
+		}
+	}
+	ask(max(p.warm, warm))
+	costs := make([]int, batches)
+	before, err := g.envoy.Instructions(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	for i := range costs {
+		ask(batch)
+		after, err := g.envoy.Instructions(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		// The worker's are the most. The other threads work for the control plane and the log.
+		for thread, n := range after {
+			costs[i] = max(costs[i], n-before[thread])
+		}
+		before = after
+	}
+	// What Envoy does from time to time, such as a new date or the merging of statistics, only
+	// adds to a batch, and more on a busy machine: the smaller half has the least of it.
+	slices.Sort(costs)
+	sum := 0
+	for _, n := range costs[:batches/2] {
+		sum += n
+	}
+	return float64(sum) / (batches / 2 * batch)
+}
+
+// client has one connection.
+func (g *gateway) client(p part) *http.Transport {
+	port := g.http
+	if p.tls {
+		port = g.https
+	}
+	return &http.Transport{
+		MaxConnsPerHost: 1, ForceAttemptHTTP2: p.http2,
+		TLSClientConfig: &tls.Config{RootCAs: g.authority.Pool(), MinVersion: tls.VersionTLS13},
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return testkit.Dialer().DialContext(ctx, network, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		},
+	}
+}
+
+// request is like that of a browser.
+func (p part) request(ctx context.Context) *http.Request {
+	GinkgoHelper()
+	scheme, query := "http", "c=d"
+	if p.tls {
+		scheme = "https"
+	}
+	if p.large {
+		query = "large"
+	}
+	host := strings.Replace(p.domain(), "*", "a", 1)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+host+"/a/b?"+query, nil)
+	Expect(err).NotTo(HaveOccurred())
+	for _, h := range []line{
+		{"User-Agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"}, {"Accept", "*/*"},
+		{"Accept-Encoding", "gzip, deflate, br"}, {"Accept-Language", "en"}, p.header,
+	} {
+		if h[0] != "" {
+			req.Header.Set(h[0], h[1])
+		}
+	}
+	return req
+}
