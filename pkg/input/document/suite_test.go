@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/document"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/migrated"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/seal"
 )
 
@@ -24,30 +24,10 @@ func TestDocument(t *testing.T) {
 	RunSpecs(t, "configuration document")
 }
 
-// emptyDatabase is a database file with its tables, which take long to create; keys is
-// the file with the key of its secrets.
-var (
-	emptyDatabase []byte
-	keys          string
-)
+// keys is the file with the key of the secrets.
+var keys string
 
-var _ = BeforeSuite(func() {
-	keys = filepath.Join(GinkgoT().TempDir(), "keys.json")
-	path := filepath.Join(GinkgoT().TempDir(), "empty.db")
-	Expect(openStore(path).Close()).To(Succeed())
-	var err error
-	emptyDatabase, err = os.ReadFile(path)
-	Expect(err).NotTo(HaveOccurred())
-})
-
-func openStore(path string) *sqlstore.Store {
-	GinkgoHelper()
-	ring, _, err := seal.OpenOrCreate(keys)
-	Expect(err).NotTo(HaveOccurred())
-	db, err := sqlstore.Open(context.Background(), sqlstore.Options{URL: "sqlite://" + path, Sealer: ring})
-	Expect(err).NotTo(HaveOccurred())
-	return db
-}
+var _ = BeforeSuite(func() { keys = filepath.Join(GinkgoT().TempDir(), "keys.json") })
 
 // config is a configuration in a database of its own.
 type config struct{ store.Store }
@@ -55,9 +35,12 @@ type config struct{ store.Store }
 // configOf returns a configuration to which the documents were applied.
 func configOf(docs ...string) config {
 	GinkgoHelper()
-	path := filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
-	Expect(os.WriteFile(path, emptyDatabase, 0o600)).To(Succeed())
-	db := openStore(path)
+	ring, _, err := seal.OpenOrCreate(keys)
+	Expect(err).NotTo(HaveOccurred())
+	url, err := migrated.SQLite(filepath.Join(GinkgoT().TempDir(), "gatehouse.db"))
+	Expect(err).NotTo(HaveOccurred())
+	db, err := sqlstore.Open(context.Background(), sqlstore.Options{URL: url, Sealer: ring})
+	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(db.Close()).To(Succeed()) })
 	c := config{db}
 	for _, doc := range docs {

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/migrated"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
@@ -109,9 +110,9 @@ var _ = Describe("Names and values", func() {
 		specs(func() *api {
 			databases++
 			name := "spec_" + string(rune('a'+databases))
-			Expect(server.CreateDatabase(GinkgoT().Context(), name)).To(Succeed())
-			a := serve(server.URL(name))
-			return a
+			url, err := migrated.Postgres(GinkgoT().Context(), server, name)
+			Expect(err).NotTo(HaveOccurred())
+			return serve(url)
 		})
 	})
 })

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/migrated"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/seal"
 )
 
@@ -34,21 +34,12 @@ func TestREST(t *testing.T) {
 	RunSpecs(t, "REST API")
 }
 
-var (
-	// sealer has the key of every database here.
-	sealer model.Sealer
-	// emptyDatabase is a database file with its tables, which take long to make.
-	emptyDatabase []byte
-)
+// sealer has the key of every database here.
+var sealer model.Sealer
 
 var _ = BeforeSuite(func() {
-	dir := GinkgoT().TempDir()
 	var err error
-	sealer, _, err = seal.OpenOrCreate(filepath.Join(dir, "seal.key"))
-	Expect(err).NotTo(HaveOccurred())
-	path := filepath.Join(dir, "empty.db")
-	Expect(openStore("sqlite://" + path).Close()).To(Succeed())
-	emptyDatabase, err = os.ReadFile(path)
+	sealer, _, err = seal.OpenOrCreate(filepath.Join(GinkgoT().TempDir(), "seal.key"))
 	Expect(err).NotTo(HaveOccurred())
 })
 
@@ -97,9 +88,9 @@ func startAPIThatFails(change ...func(*rest.Options)) *api {
 	before := gleak.Goroutines()
 	DeferCleanup(func() { Eventually(gleak.Goroutines).WithTimeout(10 * time.Second).ShouldNot(gleak.HaveLeaked(before)) })
 
-	path := filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
-	Expect(os.WriteFile(path, emptyDatabase, 0o600)).To(Succeed())
-	return serve("sqlite://"+path, change...)
+	url, err := migrated.SQLite(filepath.Join(GinkgoT().TempDir(), "gatehouse.db"))
+	Expect(err).NotTo(HaveOccurred())
+	return serve(url, change...)
 }
 
 // serve serves the API over a database.

@@ -20,6 +20,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/migrated"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/seal"
 )
 
@@ -54,7 +55,9 @@ func newWorld(change ...func(*tlsdir.Options)) *world {
 	Expect(os.Mkdir(w.path, 0o700)).To(Succeed())
 	ring, _, err := seal.OpenOrCreate(filepath.Join(GinkgoT().TempDir(), "keys.json"))
 	Expect(err).NotTo(HaveOccurred())
-	w.store, err = sqlstore.Open(context.Background(), sqlstore.Options{URL: "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db"), Sealer: ring})
+	url, err := migrated.SQLite(filepath.Join(GinkgoT().TempDir(), "gatehouse.db"))
+	Expect(err).NotTo(HaveOccurred())
+	w.store, err = sqlstore.Open(context.Background(), sqlstore.Options{URL: url, Sealer: ring})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(w.store.Close()).To(Succeed()) })
 	w.authority, err = testkit.NewAuthority("test")

@@ -17,6 +17,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/migrated"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
@@ -42,12 +43,12 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(server.Stop)
 }, NodeTimeout(time.Minute))
 
-// newDatabase makes an empty database and returns its URL.
+// newDatabase makes a database without objects and returns its URL.
 func newDatabase() string {
 	GinkgoHelper()
-	name := fmt.Sprintf("spec_%d", databases.Add(1))
-	Expect(server.CreateDatabase(context.Background(), name)).To(Succeed())
-	return server.URL(name)
+	url, err := migrated.Postgres(context.Background(), server, fmt.Sprintf("spec_%d", databases.Add(1)))
+	Expect(err).NotTo(HaveOccurred())
+	return url
 }
 
 // sqlOn runs a statement on a database, and query reads one number.

@@ -155,7 +155,12 @@ func (s *Server) URL(database string) string {
 
 // CreateDatabase makes an empty database.
 func (s *Server) CreateDatabase(ctx context.Context, name string) error {
-	if err := s.exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); err != nil {
+	return s.CopyDatabase(ctx, "template1", name)
+}
+
+// CopyDatabase makes a database with the content of another that nobody is connected to.
+func (s *Server) CopyDatabase(ctx context.Context, from, name string) error {
+	if err := s.exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE "+pgx.Identifier{from}.Sanitize()); err != nil {
 		return fmt.Errorf("creating database %q: %w", name, err)
 	}
 	return nil

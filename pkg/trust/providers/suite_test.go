@@ -19,6 +19,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/migrated"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/oidc"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/providers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/seal"
@@ -71,7 +72,9 @@ func newWorld(times providers.Times) *world {
 	w := &world{timeout: 5 * time.Second}
 	ring, _, err := seal.OpenOrCreate(filepath.Join(GinkgoT().TempDir(), "keys.json"))
 	Expect(err).NotTo(HaveOccurred())
-	w.store, err = sqlstore.Open(context.Background(), sqlstore.Options{URL: "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db"), Sealer: ring})
+	url, err := migrated.SQLite(filepath.Join(GinkgoT().TempDir(), "gatehouse.db"))
+	Expect(err).NotTo(HaveOccurred())
+	w.store, err = sqlstore.Open(context.Background(), sqlstore.Options{URL: url, Sealer: ring})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(w.store.Close()).To(Succeed()) })
 	w.Provider, err = testkit.StartProvider(testkit.CertificateOptions{})

@@ -19,6 +19,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/migrated"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/xdsauth"
 )
 
@@ -97,15 +98,16 @@ type tokenLab struct {
 
 func newTokenLab(ctx context.Context) *tokenLab {
 	GinkgoHelper()
-	path := "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
+	url, err := migrated.SQLite(filepath.Join(GinkgoT().TempDir(), "gatehouse.db"))
+	Expect(err).NotTo(HaveOccurred())
 	open := func() *sqlstore.Store {
-		db, err := sqlstore.Open(ctx, sqlstore.Options{URL: path})
+		db, err := sqlstore.Open(ctx, sqlstore.Options{URL: url})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(db.Close)
 		return db
 	}
 	db := open()
-	_, err := db.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
+	_, err = db.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
 		return errors.Join(w.Insert(&model.Proxy{Name: "edge"}), w.Insert(&model.Proxy{Name: "inner"}))
 	})
 	Expect(err).NotTo(HaveOccurred())

@@ -3,7 +3,6 @@ package sqlstore_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -40,6 +39,6 @@ var _ = DescribeTable("A transaction may take long if it makes progress, and the
 		Expect(model.IsKind(waited, model.Unavailable)).To(BeTrue())
 		Expect(addProxy(ctx, s, "third")).To(Succeed())
 	},
-	Entry("SQLite", func(context.Context) string { return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db") }),
+	Entry("SQLite", newSQLite),
 	Entry("Postgres", newPostgres),
 )

@@ -2,7 +2,6 @@ package sqlstore_test
 
 import (
 	"context"
-	"path/filepath"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -48,6 +47,6 @@ var _ = DescribeTable("Secrets whose certificates end before a time are listed",
 	Expect(names(end.Add(time.Microsecond), 0)).To(ConsistOf("early", "late"))
 	Expect(names(time.Time{}, 0)).To(ConsistOf("early", "late", "empty"))
 },
-	Entry("in SQLite", func(context.Context) string { return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db") }),
+	Entry("in SQLite", newSQLite),
 	Entry("in Postgres", newPostgres),
 )

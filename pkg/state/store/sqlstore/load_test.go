@@ -2,7 +2,6 @@ package sqlstore_test
 
 import (
 	"context"
-	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -35,6 +34,6 @@ var _ = DescribeTable("A helper of a load", func(ctx SpecContext, url func(conte
 	Expect(s.Close()).To(Succeed())
 	Expect(sqlstore.HelpsAt(ctx, s, first)).To(BeFalse())
 },
-	Entry("SQLite", func(context.Context) string { return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db") }),
+	Entry("SQLite", newSQLite),
 	Entry("Postgres", newPostgres),
 )

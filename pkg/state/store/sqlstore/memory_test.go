@@ -3,7 +3,6 @@ package sqlstore_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -76,7 +75,7 @@ var _ = DescribeTable("A rollback keeps only part of its changes in memory, what
 		AddReportEntry("heap", fmt.Sprintf("%d bytes more, for %d bytes of text before and as much after", most, routes*size))
 		Expect(most).To(BeNumerically("<", routes*size))
 	},
-	Entry("SQLite", func(context.Context) string { return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db") }),
+	Entry("SQLite", newSQLite),
 	Entry("Postgres", newPostgres),
 )
 
@@ -118,7 +117,3 @@ var _ = DescribeTable("A transaction finds what it has written, whether its list
 	Entry("Postgres, in memory", newPostgres, 16<<20),
 	Entry("Postgres, read back", newPostgres, 1),
 )
-
-func newSQLite(context.Context) string {
-	return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
-}

@@ -132,7 +132,7 @@ var _ = Describe("A database of a version before trusted hops", func() {
 			return "sqlite://" + path, path
 		}),
 		Entry("Postgres", "pgx", func(ctx context.Context) (url, dsn string) {
-			url = newPostgres(ctx)
+			url = emptyPostgres(ctx)
 			return url, url
 		}),
 	)

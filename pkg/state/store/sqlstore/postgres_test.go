@@ -18,15 +18,26 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/storetest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/migrated"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
 var databases atomic.Int64
 
-// newPostgres makes an empty database and returns its URL.
+func newName() string { return fmt.Sprintf("spec_%d", databases.Add(1)) }
+
+// newPostgres makes a database without objects and returns its URL.
 func newPostgres(ctx context.Context) string {
 	GinkgoHelper()
-	name := fmt.Sprintf("spec_%d", databases.Add(1))
+	url, err := migrated.Postgres(ctx, server, newName())
+	Expect(err).NotTo(HaveOccurred())
+	return url
+}
+
+// emptyPostgres makes a database without tables and returns its URL.
+func emptyPostgres(ctx context.Context) string {
+	GinkgoHelper()
+	name := newName()
 	Expect(server.CreateDatabase(ctx, name)).To(Succeed())
 	return server.URL(name)
 }
@@ -56,10 +67,13 @@ func addProxy(ctx context.Context, s store.Store, name string) error {
 }
 
 var _ = Describe("Postgres", func() {
-	storetest.Specs(func(ctx context.Context) storetest.Open { return opener(newPostgres(ctx)) })
+	storetest.Specs(
+		func(ctx context.Context) storetest.Open { return opener(newPostgres(ctx)) },
+		func(ctx context.Context) storetest.Open { return opener(emptyPostgres(ctx)) },
+	)
 
 	It("does not create a database that must already be in use", func(ctx SpecContext) {
-		url := newPostgres(ctx)
+		url := emptyPostgres(ctx)
 		opts := sqlstore.Options{URL: url, InUse: true}
 		for range 2 {
 			_, err := sqlstore.Open(ctx, opts)

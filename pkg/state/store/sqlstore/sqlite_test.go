@@ -14,6 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/storetest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/migrated"
 )
 
 // opener opens one database again and again.
@@ -33,10 +34,21 @@ func opener(url string) storetest.Open {
 	}
 }
 
+// newSQLite makes a database without objects and returns its URL.
+func newSQLite(context.Context) string {
+	GinkgoHelper()
+	url, err := migrated.SQLite(filepath.Join(GinkgoT().TempDir(), "gatehouse.db"))
+	Expect(err).NotTo(HaveOccurred())
+	return url
+}
+
 var _ = Describe("SQLite", func() {
-	storetest.Specs(func(context.Context) storetest.Open {
-		return opener("sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db"))
-	})
+	storetest.Specs(
+		func(ctx context.Context) storetest.Open { return opener(newSQLite(ctx)) },
+		func(context.Context) storetest.Open {
+			return opener("sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db"))
+		},
+	)
 
 	It("creates files that only their owner can read", func(ctx SpecContext) {
 		dir := GinkgoT().TempDir()

@@ -37,7 +37,7 @@ func onBoth() []TableEntry {
 			return "sqlite://" + path, path
 		}),
 		Entry("Postgres", "pgx", func(ctx context.Context) (url, dsn string) {
-			url = newPostgres(ctx)
+			url = emptyPostgres(ctx)
 			return url, url
 		}),
 	}
@@ -144,7 +144,7 @@ var _ = Describe("A database that a newer version has migrated", func() {
 
 var _ = Describe("A dump of an older version", func() {
 	It("can be restored to an empty database, which is then migrated", func(ctx SpecContext) {
-		url, empty := newPostgres(ctx), newPostgres(ctx)
+		url, empty := newPostgres(ctx), emptyPostgres(ctx)
 		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: url})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(addProxy(ctx, s, "gw")).To(Succeed())

@@ -175,8 +175,7 @@ func concurrencySpecs(h *harness) {
 	})
 
 	It("start simultaneously in several processes on an empty database", func(ctx SpecContext) {
-		// The first store of the spec has already migrated, hence a new database.
-		again := h.newDatabase(ctx)
+		again := h.emptyDatabase(ctx)
 		errs := make([]error, writers)
 		stores := make([]store.Store, writers)
 		inParallel(writers, func(n int) { stores[n], errs[n] = again(ctx, Settings{}) })

@@ -251,7 +251,7 @@ func secretSpecs(h *harness) {
 	})
 
 	It("have no key to change if the database has never had one", func(ctx SpecContext) {
-		h.openAgain = h.newDatabase(ctx)
+		h.openAgain = h.emptyDatabase(ctx)
 		h.open(ctx, Settings{})
 		_, err := h.openAgain(ctx, Settings{Sealer: sealer, InUse: true})
 		Expect(err).To(And(beOfKind(model.NotFound),

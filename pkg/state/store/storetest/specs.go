@@ -31,10 +31,10 @@ type Settings struct {
 // Open opens a database; each call opens the same one again.
 type Open func(ctx context.Context, settings Settings) (store.Store, error)
 
-// Specs registers the suite. newDatabase is called once per spec, for an empty
-// database.
-func Specs(newDatabase func(ctx context.Context) Open) {
-	h := &harness{newDatabase: newDatabase}
+// Specs registers the suite. newDatabase is called once per spec, for a database without
+// objects; emptyDatabase is called for one that has not even tables.
+func Specs(newDatabase, emptyDatabase func(ctx context.Context) Open) {
+	h := &harness{emptyDatabase: emptyDatabase}
 	Describe("as a store", func() {
 		BeforeEach(func(ctx SpecContext) {
 			before := gleak.Goroutines()
@@ -64,9 +64,9 @@ func Specs(newDatabase func(ctx context.Context) Open) {
 
 // harness is what the specs share; each spec gets a new one.
 type harness struct {
-	newDatabase func(ctx context.Context) Open
-	openAgain   Open
-	store       store.Store
+	emptyDatabase func(ctx context.Context) Open
+	openAgain     Open
+	store         store.Store
 	// marks are the marks of the revisions that write has made.
 	marks map[int64]model.Mark
 }
