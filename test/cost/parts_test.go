@@ -34,6 +34,8 @@ type part struct {
 	header line
 	// status is that of the answer, if it is not 200.
 	status int
+	// absent says that there is no such service.
+	absent bool
 	// large says that the answer has 4 KB.
 	large bool
 	// warm is how many requests come before those that are counted, if a few are not enough.
@@ -64,6 +66,11 @@ func parts() []part {
 		{name: "HTTPS", envoy: silent, host: "plain", tls: true, beside: "by hand, HTTPS"},
 		{name: "HTTP/2 with TLS", envoy: silent, host: "plain", tls: true, http2: true, beside: "by hand, HTTP/2 with TLS"},
 		{name: "a wildcard host", envoy: silent, host: "wild", fqdn: "*.wild.test"},
+		{name: "404 for an unknown host", envoy: silent, host: "nobody", absent: true, status: http.StatusNotFound},
+		{
+			name: "403 for a refused address", envoy: silent, host: "closed", status: http.StatusForbidden,
+			kind: "vh_filter_ipaccess", config: object{"deny": list{"127.0.0.0/8"}},
+		},
 	}
 	for i, p := range filters() {
 		p.name, p.envoy, p.host = "`"+p.kind+"`", silent, fmt.Sprintf("filter-%02d", i)
@@ -131,7 +138,7 @@ func filters() []part {
 // services are the parts of an Envoy without those whose service another one has.
 func services(rows []part, envoy string) (own []part) {
 	for _, p := range rows {
-		if p.envoy == envoy && !slices.ContainsFunc(own, func(o part) bool { return o.host == p.host }) {
+		if p.envoy == envoy && !p.absent && !slices.ContainsFunc(own, func(o part) bool { return o.host == p.host }) {
 			own = append(own, p)
 		}
 	}

@@ -2,7 +2,6 @@ package translate
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -120,11 +119,11 @@ func discovery(m message, otherwise *anypb.Any) *hcmv3.HttpFilter_ConfigDiscover
 
 // localReplies returns the changes of the filters' own responses.
 func localReplies(l ir.Listener) (*hcmv3.LocalReplyConfig, error) {
-	kept, err := keptReplies()
+	frequent, err := frequentReplies()
 	if err != nil {
 		return nil, err
 	}
-	out := &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{kept}}
+	out := &hcmv3.LocalReplyConfig{Mappers: frequent}
 	for _, f := range rows {
 		if f.Replies == nil {
 			continue
@@ -136,13 +135,6 @@ func localReplies(l ir.Listener) (*hcmv3.LocalReplyConfig, error) {
 		out.Mappers = append(out.Mappers, mappers...)
 	}
 	return out, nil
-}
-
-// keptReplies are those of routes, and redirects. They stay as they are; without this, Envoy compares them with every
-// mapper, which costs a third of such a request.
-func keptReplies() (*hcmv3.ResponseMapper, error) {
-	direct, err := seam.CEL(seam.Details + " == 'direct_response'")
-	return &hcmv3.ResponseMapper{Filter: anyOf(seam.StatusAtMost(http.StatusBadRequest-1), direct)}, err
 }
 
 // ListenerResources returns what the filters of a listener need in addition to it.
