@@ -15,7 +15,7 @@ func setRetries(r *ir.Route) {
 		if one.Forward == nil {
 			continue
 		}
-		retries := ir.RetriesDefault
+		var retries ir.ClusterRetries
 		switch {
 		case one.Forward.Retries != nil:
 			retries = ir.RetriesOfRoute
