@@ -22,11 +22,13 @@ import (
 var update = flag.Bool("update", false, "write the table of docs/performance.md again")
 
 const (
-	page  = "../../docs/performance.md"
-	begin = "<!-- What follows is counted by make cost. -->\n"
+	page = "../../docs/performance.md"
+	// begin ends in the processor that the table was counted on.
+	begin = "<!-- What follows is counted by make cost on "
 	end   = "<!-- /make cost -->\n"
-	// tolerance is what a part may cost more than the committed figure.
-	tolerance = 1.005
+	// tolerance is what a part may cost more than the committed figure. Another processor has other variants of what
+	// copies and encrypts.
+	tolerance, otherProcessor = 1.005, 1.03
 )
 
 var _ = Describe("A request costs no more than docs/performance.md says:", Ordered, ContinueOnFailure, func() {
@@ -65,9 +67,14 @@ var _ = Describe("A request costs no more than docs/performance.md says:", Order
 			if *update || runtime.GOARCH != "amd64" { // the figures are those of x86-64
 				return
 			}
-			want, found := committed()[p.name]
+			figures, most := committed()
+			want, found := figures[p.name]
 			Expect(found).To(BeTrue(), "docs/performance.md does not have it: run make cost")
-			Expect(now).To(BeNumerically("<=", want*tolerance),
+			if now > want*most { // what disturbs a count only adds to it
+				counted[p.name] = min(counted[p.name], envoys[p.envoy].cost(ctx, p))
+				now = ratio(ctx, p)
+			}
+			Expect(now).To(BeNumerically("<=", want*most),
 				"%s: %.0f instructions are %.3f of %s, and %.3f is committed (%+.1f%%). If it must cost that, run make cost",
 				p.name, counted[p.name], now, p.besides(), want, 100*(now/want-1))
 		}, NodeTimeout(10*time.Minute))
@@ -99,20 +106,38 @@ func (p part) besides() string {
 	return p.beside
 }
 
-// committed reads the ratios of the table.
-func committed() map[string]float64 {
+// committed reads the ratios of the table, and how much more a part may cost here.
+func committed() (ratios map[string]float64, most float64) {
 	GinkgoHelper()
 	_, table, _ := split()
-	ratios := map[string]float64{}
+	most = otherProcessor
+	if strings.HasPrefix(table, processor()+". -->\n") {
+		most = tolerance
+	}
+	ratios = map[string]float64{}
 	for _, m := range regexp.MustCompile(`(?m)^\| (.+?) \| [\d,]+ \| ([\d.]+) \|$`).FindAllStringSubmatch(table, -1) {
 		var err error
 		ratios[m[1]], err = strconv.ParseFloat(m[2], 64)
 		Expect(err).NotTo(HaveOccurred())
 	}
-	return ratios
+	return ratios, most
 }
 
-// split returns the document before, in and after the table.
+// processor returns the vendor and the family of this machine's processor.
+func processor() string {
+	GinkgoHelper()
+	text, err := os.ReadFile("/proc/cpuinfo")
+	Expect(err).NotTo(HaveOccurred())
+	var words []string
+	for _, field := range []string{"vendor_id", "cpu family"} {
+		if m := regexp.MustCompile(`(?m)^` + field + `\s*: (.+)$`).FindSubmatch(text); m != nil {
+			words = append(words, string(m[1]))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// split returns the document before, in and after the table, which begins with the processor.
 func split() (before, table, after string) {
 	GinkgoHelper()
 	text, err := os.ReadFile(page)
@@ -128,7 +153,7 @@ func write(rows []part, counted map[string]float64) {
 	GinkgoHelper()
 	before, _, after := split()
 	var b strings.Builder
-	b.WriteString(before + begin + "| part | instructions | beside by hand |\n|---|---:|---:|\n")
+	b.WriteString(before + begin + processor() + ". -->\n| part | instructions | beside by hand |\n|---|---:|---:|\n")
 	for _, p := range rows {
 		Expect(counted).To(HaveKey(p.name), "without it the table is not written")
 		hundreds := int(math.Round(counted[p.name] / 100))
