@@ -71,6 +71,10 @@ func parts() []part {
 			name: "403 for a refused address", envoy: silent, host: "closed", status: http.StatusForbidden,
 			kind: "vh_filter_ipaccess", config: object{"deny": list{"127.0.0.0/8"}},
 		},
+		{
+			name: "401 without a password", envoy: silent, host: "locked", status: http.StatusUnauthorized,
+			kind: "http_filter_basicauth", config: users(),
+		},
 	}
 	for i, p := range filters() {
 		p.name, p.envoy, p.host = "`"+p.kind+"`", silent, fmt.Sprintf("filter-%02d", i)
@@ -88,12 +92,15 @@ func manyHosts() (hosts []part) {
 	return hosts
 }
 
+func users() object {
+	return object{"users": list{object{"name": "cost", "password": "correct-horse-battery"}}}
+}
+
 // filters are the parts with a filter each, with requests that it lets pass.
 func filters() []part {
 	const origin = "https://a.test"
 	issuer := testkit.NewTokenIssuer("https://issuer.test", "k")
 	keys := object{"issuer": issuer.Issuer, "jwks": json.RawMessage(issuer.JWKS())}
-	users := object{"users": list{object{"name": "cost", "password": "correct-horse-battery"}}}
 	login := line{"Authorization", "Basic " + encoded("cost:correct-horse-battery")}
 	return []part{
 		{kind: "route_filter_directresponse", config: object{"body": "hello"}},
@@ -107,8 +114,8 @@ func filters() []part {
 		{kind: "http_filter_csrf", config: object{}, header: line{"Origin", origin}},
 		{kind: "http_filter_jwt", config: keys, header: line{"Authorization", "Bearer " + issuer.Token(nil)}},
 		{kind: "http_filter_apikey", config: object{"keys": "set"}, header: line{"X-Api-Key", encoded("set/web:" + secret)}},
-		{kind: "http_filter_basicauth", config: users, header: login},
-		{kind: "http_filter_anyof", config: object{"apikey": object{"keys": "set"}, "basicauth": users}, header: login},
+		{kind: "http_filter_basicauth", config: users(), header: login},
+		{kind: "http_filter_anyof", config: object{"apikey": object{"keys": "set"}, "basicauth": users()}, header: login},
 		{kind: "vh_filter_rbac", config: object{
 			"allow": list{object{"methods": list{"GET", "HEAD"}}}, "deny": list{object{"paths": list{object{"segment": "/internal"}}}},
 		}},

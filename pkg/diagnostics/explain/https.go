@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
@@ -105,7 +106,11 @@ type reply struct {
 // details.
 func (a *Answer) endReplied(l *hcmv3.HttpConnectionManager, details string, r reply, code, message string) error {
 	for _, m := range l.GetLocalReplyConfig().GetMappers() {
-		packed := m.GetFilter().GetExtensionFilter().GetTypedConfig()
+		filters := m.GetFilter().GetAndFilter().GetFilters() // the last one is the most expensive
+		if len(filters) == 0 {
+			filters = []*accesslogv3.AccessLogFilter{m.GetFilter()}
+		}
+		packed := filters[len(filters)-1].GetExtensionFilter().GetTypedConfig()
 		if packed == nil {
 			continue
 		}

@@ -90,7 +90,7 @@ func (e *expressions) number(i int64) *exprv1.Expr {
 
 // refusalReply replaces the status and body of an RBAC policy's 403.
 func refusalReply(policy string, status uint32, body string) (*hcmv3.ResponseMapper, error) {
-	return seam.Reply(seam.Details+" == '"+seam.Denied(policy)+"'", status, body)
+	return seam.Reply(http.StatusForbidden, seam.Details+" == '"+seam.Denied(policy)+"'", status, body)
 }
 
 // AnybodyFilter and VerifiedFilter are the names of the filters that separate hosts

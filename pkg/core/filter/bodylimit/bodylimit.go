@@ -51,7 +51,8 @@ func Filter() seam.Filter {
 	return seam.Filter{
 		Type: model.FilterBodyLimit, Config: config,
 		Name: name, Listener: oneByte, Disabled: true, Route: seam.OfRoute(key, messages),
-		Replies: seam.ReplyTo(details, http.StatusRequestEntityTooLarge, refused), Refuse: refuse, Describe: describe,
+		Replies: seam.ReplyTo(http.StatusRequestEntityTooLarge, details, http.StatusRequestEntityTooLarge, refused),
+		Refuse:  refuse, Describe: describe,
 	}
 }
 

@@ -20,9 +20,11 @@ const ofCredentials = seam.Details + ".endsWith('_for_basic_auth')"
 
 // reply is what a client receives in place of a refusal.
 type reply struct {
-	// when is a CEL condition. If cheap is set, it is evaluated only for responses up to 403.
+	// when is a CEL condition. If cheap is set, it is evaluated only for responses up to 403; otherwise only for those
+	// with the status from.
 	when  string
 	cheap bool
+	from  uint32
 	// page means only for browsers that load a page.
 	page   bool
 	status uint32
@@ -45,20 +47,29 @@ func refusals() []reply {
 		{
 			when: ofCredentials + " && ('" + keyHeader + "' in request.headers || '" + anyKeyHeader +
 				"' in request.headers) && !('" + clientHeader + "' in request.headers)",
-			status: http.StatusUnauthorized, scheme: "ApiKey", body: "a valid API key is required\n",
+			from: http.StatusUnauthorized, status: http.StatusUnauthorized, scheme: "ApiKey", body: "a valid API key is required\n",
 		},
-		{when: denied(clientRefused), status: http.StatusForbidden, body: "this API key is not valid here\n"},
 		{
-			when: ofCredentials, status: http.StatusUnauthorized, scheme: browserChallenge,
+			when: denied(clientRefused), from: http.StatusForbidden, status: http.StatusForbidden,
+			body: "this API key is not valid here\n",
+		},
+		{
+			when: ofCredentials, from: http.StatusUnauthorized, status: http.StatusUnauthorized, scheme: browserChallenge,
 			body: "a valid user name and password are required\n",
 		},
 		// Where a password can help, browsers ask their user for it.
-		{when: denied(noPassword), status: http.StatusUnauthorized, scheme: browserChallenge, body: several},
-		{when: denied(noCredential), status: http.StatusUnauthorized, scheme: "Bearer", body: several},
+		{
+			when: denied(noPassword), from: http.StatusForbidden, status: http.StatusUnauthorized, scheme: browserChallenge,
+			body: several,
+		},
+		{
+			when: denied(noCredential), from: http.StatusForbidden, status: http.StatusUnauthorized, scheme: "Bearer",
+			body: several,
+		},
 		// Programs are told why their token is refused, in Envoy's words. Envoy adds its own WWW-Authenticate.
 		{when: unverified() + " && " + asksForTokens(), cheap: true, format: seam.PlainText("%LOCAL_REPLY_BODY%")},
 		{
-			when: denied(claimRefused), status: http.StatusForbidden,
+			when: denied(claimRefused), from: http.StatusForbidden, status: http.StatusForbidden,
 			body: "the token does not have the claims that are required here\n",
 		},
 		// A page for browsers and a line of text for others. The request ID is all that they contain of the request. They
@@ -71,14 +82,17 @@ func refusals() []reply {
 			when: ofLogin, cheap: true, headers: noStore(),
 			format: seam.PlainText(chosen(func(r loginReply) string { return r.problem }) + " (request " + seam.RequestID + ")"),
 		},
-		{when: denied(accessRefused), status: http.StatusForbidden, body: "this is not allowed here\n"},
+		{
+			when: denied(accessRefused), from: http.StatusForbidden, status: http.StatusForbidden,
+			body: "this is not allowed here\n",
+		},
 	}
 }
 
 func replies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	var list []*hcmv3.ResponseMapper
 	for _, r := range refusals() {
-		m, err := seam.Reply(r.when, r.status, r.body)
+		m, err := seam.Reply(r.from, r.when, r.status, r.body)
 		if err != nil {
 			return nil, err
 		}

@@ -37,7 +37,8 @@ func Filter() seam.Filter {
 		Type: model.FilterCSRF, Config: seam.Adds(key, combine),
 		Name: name, Listener: sameHost, Disabled: true,
 		Host: seam.OfHost(key, messages), Route: seam.OfRoute(key, messages),
-		Replies: seam.ReplyTo(details, http.StatusForbidden, refused), Refuse: refuse, Describe: describe,
+		Replies: seam.ReplyTo(http.StatusForbidden, details, http.StatusForbidden, refused),
+		Refuse:  refuse, Describe: describe,
 	}
 }
 

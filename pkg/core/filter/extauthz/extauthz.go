@@ -68,7 +68,7 @@ func Filter() seam.Filter {
 		Type: model.FilterExtAuthz, Config: seam.Hooks(addToHost, addToRoute),
 		Name: name, Several: true, Listener: nobody, Disabled: true,
 		Host: seam.OfHost(key, messages), Route: ofRoute,
-		Replies:  seam.ReplyTo("ext_authz_error", http.StatusServiceUnavailable, unavailable),
+		Replies:  seam.ReplyTo(0, "ext_authz_error", http.StatusServiceUnavailable, unavailable),
 		Describe: describe,
 	}
 }

@@ -131,7 +131,7 @@ func bodyMode(mode string) extprocv3.ProcessingMode_BodySendMode {
 // replies explain why a request is refused that could not be processed. A processor's own answer stays unchanged.
 func replies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	const body = "the external processor is not available\n"
-	m, err := seam.Reply(seam.Begins("ext_proc_error"), http.StatusServiceUnavailable, body)
+	m, err := seam.Reply(0, seam.Begins("ext_proc_error"), http.StatusServiceUnavailable, body)
 	return []*hcmv3.ResponseMapper{m}, err
 }
 

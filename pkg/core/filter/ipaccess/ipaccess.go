@@ -42,7 +42,8 @@ func Filter() seam.Filter {
 		Type: model.FilterIPAccess, Config: seam.Adds(key, combine),
 		Name: name, Listener: nobody, Disabled: true,
 		Host: seam.OfHost(key, messages), Route: seam.OfRoute(key, messages),
-		Replies: seam.ReplyTo(seam.Denied(policy), http.StatusForbidden, refused), Refuse: refuse, Describe: describe,
+		Replies: seam.ReplyTo(http.StatusForbidden, seam.Denied(policy), http.StatusForbidden, refused),
+		Refuse:  refuse, Describe: describe,
 	}
 }
 

@@ -140,7 +140,7 @@ func replies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 		return fmt.Sprintf("%%METADATA(VIRTUAL_HOST:%s:%s:%s)%%", seam.Metadata, word, field)
 	}
 	retryAfter := seam.SetHeader("retry-after", of("retry_after"))
-	toGRPC, err := seam.Reply("request.headers['content-type'].startsWith('application/grpc') && "+
+	toGRPC, err := seam.Reply(http.StatusForbidden, "request.headers['content-type'].startsWith('application/grpc') && "+
 		seam.Begins("rbac_access_denied_matched_policy["+prefix), http.StatusServiceUnavailable, forGRPC)
 	toGRPC.HeadersToAdd = []*corev3.HeaderValueOption{retryAfter}
 	list := []*hcmv3.ResponseMapper{toGRPC}
@@ -149,7 +149,7 @@ func replies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 			break
 		}
 		var m *hcmv3.ResponseMapper
-		m, err = seam.Reply(seam.Details+" == '"+seam.Denied(policyOf(int(status)))+"'", status, "")
+		m, err = seam.Reply(http.StatusForbidden, seam.Details+" == '"+seam.Denied(policyOf(int(status)))+"'", status, "")
 		m.Body, m.BodyFormatOverride = nil, &corev3.SubstitutionFormatString{
 			OmitEmptyValues: true,
 			Format:          &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: seam.Inline(of("body"))},
