@@ -120,9 +120,16 @@ func (r *reader) Revisions(before int64, limit int) ([]store.Revision, error) {
 		before = math.MaxInt64
 	}
 	var list []store.Revision
-	err := r.db().Raw("SELECT revision, at, actor, request, "+
-		"(SELECT count(*) FROM change_log AS every WHERE every.revision = first.revision) AS changes "+
-		"FROM change_log AS first WHERE seq = 1 AND revision < ? ORDER BY revision DESC LIMIT ?", before, limit).Scan(&list).Error
+	// One lookup for each revision: with "seq = 1" alone, or counted, the database would read every entry, and one
+	// revision may have many thousands. Its entries are numbered from 1.
+	err := r.db().Raw("WITH RECURSIVE its (revision, nth) AS ("+
+		"SELECT max(revision), 1 FROM change_log WHERE revision < ? "+
+		"UNION ALL SELECT (SELECT max(revision) FROM change_log WHERE change_log.revision < its.revision), nth + 1 "+
+		"FROM its WHERE nth < ? AND its.revision IS NOT NULL) "+
+		"SELECT first.revision, at, actor, request, "+
+		"(SELECT max(seq) FROM change_log AS every WHERE every.revision = its.revision) AS changes "+
+		"FROM its JOIN change_log AS first ON first.revision = its.revision AND first.seq = 1 ORDER BY first.revision DESC",
+		before, limit).Scan(&list).Error
 	return list, r.fail("reading the change log", err)
 }
 
