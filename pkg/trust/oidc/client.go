@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
@@ -42,8 +43,10 @@ type Options struct {
 // Client sends requests to providers. It is safe for concurrent use, and keeps no
 // connection open.
 type Client struct {
-	opts        Options
-	authorities *x509.CertPool // nil if there are none
+	opts Options
+	// authorities returns nil if there are none. They are parsed for the first call, because most installations make
+	// none.
+	authorities func() *x509.CertPool
 }
 
 // Via is the upstream through which a provider is reached, with the secrets that it
@@ -69,11 +72,13 @@ func NewClient(opts Options) *Client {
 	if opts.Timeout == 0 {
 		opts.Timeout = timeout
 	}
-	c := &Client{opts: opts}
-	if pool := x509.NewCertPool(); pool.AppendCertsFromPEM([]byte(opts.Authorities)) {
-		c.authorities = pool
-	}
-	return c
+	return &Client{opts: opts, authorities: sync.OnceValue(func() *x509.CertPool {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM([]byte(opts.Authorities)) {
+			return nil
+		}
+		return pool
+	})}
 }
 
 // Ask requests the document and keys of a provider. via is the upstream that the source
@@ -248,7 +253,7 @@ func maxAge(h http.Header) time.Duration {
 // place.
 func (c *Client) transport(u *url.URL, via *Via) (*http.Transport, error) {
 	host, target := u.Hostname(), ""
-	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.authorities}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.authorities()}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	if via != nil {
@@ -270,7 +275,7 @@ func (c *Client) transport(u *url.URL, via *Via) (*http.Transport, error) {
 		if config, err = c.upstreamTLS(via); err != nil {
 			return nil, err
 		}
-	} else if u.Scheme == "https" && c.authorities == nil {
+	} else if u.Scheme == "https" && c.authorities() == nil {
 		return nil, fmt.Errorf("cannot be verified, because no certificate authorities were found on the system: " +
 			"start with --upstream-ca-file")
 	}
@@ -301,7 +306,7 @@ func (c *Client) upstreamTLS(via *Via) (*tls.Config, error) {
 		name = ip.Unmap().String()
 	}
 	config := &tls.Config{
-		MinVersion: tls.VersionTLS12, ServerName: strings.TrimSuffix(name, "."), RootCAs: c.authorities,
+		MinVersion: tls.VersionTLS12, ServerName: strings.TrimSuffix(name, "."), RootCAs: c.authorities(),
 		InsecureSkipVerify: up.IsUnverified(), //nolint:gosec // somebody has said so of the upstream
 	}
 	if !up.SpeaksTLS() {
@@ -313,7 +318,7 @@ func (c *Client) upstreamTLS(via *Via) (*tls.Config, error) {
 			return nil, fmt.Errorf("cannot be verified: the secret %q, which upstream %q names, has no certificate authority",
 				ca, up.Name)
 		}
-	} else if c.authorities == nil && !up.TLSInsecure {
+	} else if c.authorities() == nil && !up.TLSInsecure {
 		return nil, fmt.Errorf("cannot be verified, because no certificate authorities were found on the system: "+
 			"start with --upstream-ca-file, or name a secret in Upstream_validation_cacertificate of upstream %q", up.Name)
 	}
