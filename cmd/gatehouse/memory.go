@@ -25,7 +25,7 @@ func limitMemory(command string, log *slog.Logger) {
 	}
 }
 
-// collectRarely lets the heap grow to three times its size before garbage is
+// collectRarely lets the heap grow to five times its size before garbage is
 // collected, until end is called: nearly all that is made while the configuration
 // is loaded stays, so that a collection finds little. Where the environment says how
 // often to collect, that holds.
@@ -33,7 +33,7 @@ func collectRarely() (end func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	const percent = 200
+	const percent = 400
 	before := debug.SetGCPercent(percent)
 	return func() { debug.SetGCPercent(before) }
 }

@@ -20,7 +20,7 @@ var _ = Describe("collecting garbage rarely", func() {
 		Expect(os.Unsetenv("GOGC")).To(Succeed())
 		DeferCleanup(debug.SetGCPercent, debug.SetGCPercent(150))
 		end := collectRarely()
-		Expect(percent()).To(Equal(200))
+		Expect(percent()).To(Equal(400))
 		end()
 		Expect(percent()).To(Equal(150))
 	})
