@@ -2,6 +2,7 @@ package translate
 
 import (
 	"slices"
+	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -59,7 +60,7 @@ func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 		out.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
 	}
 	if c.HealthCheck != nil {
-		out.HealthChecks = []*corev3.HealthCheck{healthCheck(c.HealthCheck, c.Protocol)}
+		out.HealthChecks = []*corev3.HealthCheck{healthCheck(c)}
 	}
 	return out, secureUpstreams(out, c)
 }
@@ -139,9 +140,15 @@ func tlsSocket(config *anypb.Any) *corev3.TransportSocket {
 	}
 }
 
-func healthCheck(h *ir.HealthCheck, protocol string) *corev3.HealthCheck {
+func healthCheck(c *ir.Cluster) *corev3.HealthCheck {
+	h := c.HealthCheck
 	http := &corev3.HealthCheck_HttpHealthCheck{Host: h.Host, Path: h.Path}
-	if isHTTP2(protocol) {
+	// By default Envoy sends the cluster's name. That of a second form of a cluster has a slash, and servers refuse such a
+	// Host.
+	if name, _, second := strings.Cut(c.Name, "/"); second && h.Host == "" {
+		http.Host = name
+	}
+	if isHTTP2(c.Protocol) {
 		http.CodecClientType = typev3.CodecClientType_HTTP2
 	}
 	return &corev3.HealthCheck{
