@@ -14,14 +14,14 @@ reports=$root/bin/reports
 rm -rf "$reports"
 mkdir -p "$reports"
 
-# sorted sets race and rest to the packages with tests.
+# sorted sets race and rest to the packages with tests, but for those of end_to_end.
 sorted() {
 	local dir
 	race=() rest=()
 	while IFS= read -r dir; do
 		dir=${dir#"$root"/}
 		case $dir in
-		test/e2e) continue ;;
+		test/e2e | test/kubernetes | test/policies) continue ;;
 		pkg/* | cmd/*)
 			if find "$dir" -maxdepth 1 -name '*.go' ! -name '*_test.go' -exec grep -qE '^\s+go |"(sync|sync/atomic|golang.org/x/sync/errgroup)"$' {} +; then
 				race+=("./$dir")
@@ -51,11 +51,13 @@ without_race() {
 	return "$status"
 }
 
-# Its output, with what the specs measured, is shown only if it fails, as go test does.
+# The longest packages. The output of test/e2e, with what the specs measured, is shown only if it fails, as go test
+# does.
 end_to_end() {
 	local out=$reports/test_e2e.log status=0
 	go tool ginkgo --vet=off --procs=3 --no-color --succinct --timeout=30m --output-dir="$reports" --json-report=test_e2e.json ./test/e2e >"$out" 2>&1 || status=$?
 	if [ "$status" -eq 0 ]; then tail -n 4 "$out"; else cat "$out"; fi
+	go test "${flags[@]}" -p 1 ./test/kubernetes ./test/policies || status=$?
 	return "$status"
 }
 
