@@ -227,7 +227,7 @@ FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
 .PHONY: soak
 soak: build envoy postgres redis ratelimit providers ## run the end-to-end specs with a program that looks for races, and longer what make test runs briefly: the simulated Envoy, random changes, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, filters in all combinations, floods of handshakes, logins that come and go, the fuzzers (two hours)
 	CGO_ENABLED=1 go build -race -o bin/gatehouse-race ./cmd/gatehouse
-	GATEHOUSE_TEST_PROGRAM=$(CURDIR)/bin/gatehouse-race go test ./test/e2e -count=1 -timeout 2h -ginkgo.timeout 2h
+	GATEHOUSE_TEST_PROGRAM=$(CURDIR)/bin/gatehouse-race go tool ginkgo --vet=off --procs=3 --no-color --succinct --timeout=2h ./test/e2e
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h -ginkgo.timeout 2h
 	GATEHOUSE_TEST_SEEDS=1000 go test ./pkg/xds/pipeline -count=1 -timeout 2h -ginkgo.timeout 2h -ginkgo.focus 'equals the result from scratch'
 	GATEHOUSE_TEST_SEEDS=1000 go test ./test/explain -count=1 -timeout 2h -ginkgo.timeout 2h

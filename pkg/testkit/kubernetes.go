@@ -196,19 +196,25 @@ func (k *Kubernetes) serverArgs(etcd string, port int, o KubernetesOptions) ([]s
 }
 
 // get requests an address that must answer 200.
-func get(ctx context.Context, client *http.Client, url string) (err error) {
+func get(ctx context.Context, client *http.Client, url string) error {
+	_, err := read(ctx, client, url, "*/*")
+	return err
+}
+
+func read(ctx context.Context, client *http.Client, url, accept string) (text string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return err
+		return "", err
 	}
+	req.Header.Set("Accept", accept)
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
 	body, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s answers %d: %s", url, resp.StatusCode, strings.TrimSpace(string(body)))
 	}
-	return err
+	return string(body), err
 }

@@ -15,31 +15,6 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// row returns what kubectl get prints for an object, its columns separated by one space, without
-// its age.
-func (p place) row(kind, name string) func() string {
-	return func() string {
-		text, err := p.Kubectl(limit(), "-n", p.namespace, "get", kind, name, "--no-headers")
-		if err != nil {
-			return err.Error()
-		}
-		columns := strings.Fields(text)
-		return strings.Join(columns[:len(columns)-1], " ")
-	}
-}
-
-// condition returns a condition of an object, as STATUS REASON (GENERATION): MESSAGE.
-func (p place) condition(kind, name, condition string) func() string {
-	return func() string {
-		path := fmt.Sprintf(`{range .status.conditions[?(@.type=="%s")]}{.status} {.reason} ({.observedGeneration}): {.message}{end}`, condition)
-		text, err := p.Kubectl(limit(), "-n", p.namespace, "get", kind, name, "--output", "jsonpath="+path)
-		if err != nil {
-			return err.Error()
-		}
-		return text
-	}
-}
-
 // versions returns the resourceVersions of all objects of a kind, by name.
 func (p place) versions(kind string) map[string]string {
 	GinkgoHelper()
@@ -48,7 +23,9 @@ func (p place) versions(kind string) map[string]string {
 			Metadata struct{ Name, ResourceVersion string }
 		}
 	}
-	Expect(json.Unmarshal([]byte(p.kubectl("get", kind, "--output", "json")), &list)).To(Succeed())
+	text, err := p.get(kind, "", "application/json")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(json.Unmarshal([]byte(text), &list)).To(Succeed())
 	versions := map[string]string{}
 	for _, i := range list.Items {
 		versions[i.Metadata.Name] = i.Metadata.ResourceVersion
@@ -59,7 +36,9 @@ func (p place) versions(kind string) map[string]string {
 // statusWrites returns how often the status of a GatewayHost was written, in all namespaces.
 func (p place) statusWrites() (n int) {
 	GinkgoHelper()
-	for _, line := range strings.Split(p.kubectl("get", "--raw", "/metrics"), "\n") {
+	text, err := p.Read(limit(), "/metrics", "text/plain")
+	Expect(err).NotTo(HaveOccurred())
+	for _, line := range strings.Split(text, "\n") {
 		if strings.HasPrefix(line, "apiserver_request_total{") && strings.Contains(line, `resource="gatewayhosts"`) && strings.Contains(line, `subresource="status"`) {
 			count, err := strconv.Atoi(line[strings.LastIndex(line, " ")+1:])
 			Expect(err).NotTo(HaveOccurred())
@@ -74,7 +53,7 @@ func (p place) leader(all ...gateway) int {
 	GinkgoHelper()
 	found := -1
 	Eventually(func() int {
-		holder := p.kubectl("get", "lease", "gatehouse-status-gatehouse", "--output", "jsonpath={.spec.holderIdentity}")
+		holder := p.jsonPath("lease", "gatehouse-status-gatehouse", "{.spec.holderIdentity}")
 		found = slices.IndexFunc(all, func(g gateway) bool { return holder != "" && g.replica() == holder })
 		return found
 	}).ShouldNot(Equal(-1))
@@ -112,7 +91,7 @@ var _ = Describe("The conditions of objects", func() {
 		Expect(p.condition("gatewayhost", "good", "Accepted")()).To(Equal("True Accepted (1): it is a part of the configuration"))
 		Expect(p.condition("gatewayhost", "good", "ResolvedRefs")()).To(Equal("True ResolvedRefs (1): every object that it names exists and may be used"))
 		Expect(p.condition("gatewayhost", "good", "Programmed")()).To(Equal("True Programmed (1): every connected Envoy has it"))
-		Expect(p.kubectl("get", "gatewayhost", "good", "--output", "jsonpath={.status.envoys} {.status.observedGeneration}")).To(Equal("1 1"))
+		Expect(p.jsonPath("gatewayhost", "good", "{.status.envoys} {.status.observedGeneration}")).To(Equal("1 1"))
 
 		By("a missing Service")
 		p.host("lost", "lost.example", "nowhere")
@@ -194,11 +173,11 @@ spec:
 		a.envoy()
 		ofB := b.envoy()
 		Eventually(func() string {
-			return p.kubectl("get", "gatewayhost", "web", "--output", "jsonpath={.status.envoys}")
+			return p.jsonPath("gatewayhost", "web", "{.status.envoys}")
 		}).Should(Equal("2"))
 		Eventually(p.row("gatewayhost", "web")).Should(Equal("web web.example gatehouse True Programmed"))
 		Eventually(p.row("gatewayhost", "old")).Should(Equal("old old.example gatehouse True Programmed"))
-		before := p.kubectl("get", "gatewayhost", "old", "--output", "jsonpath={.status}")
+		before := p.jsonPath("gatewayhost", "old", "{.status}")
 
 		By("an Envoy of the other replica that does not answer")
 		Expect(ofB.Freeze()).To(Succeed())
@@ -211,20 +190,20 @@ spec:
 		Expect(p.row("gatewayhost", "old")()).To(Equal("old old.example gatehouse True Programmed"))
 		thaw()
 		Eventually(p.row("gatewayhost", "web")).Should(Equal("web new.example gatehouse True Programmed"))
-		Expect(p.kubectl("get", "gatewayhost", "old", "--output", "jsonpath={.status}")).To(Equal(before))
+		Expect(p.jsonPath("gatewayhost", "old", "{.status}")).To(Equal(before))
 
 		By("a killed leader: the other one takes over, and nothing that was true changes")
 		both := []gateway{a, b}
 		leader := p.leader(both...)
 		left, name := both[1-leader], both[leader].replica()
 		conditions := func() string {
-			return p.kubectl("get", "gatewayhosts", "old", "web", "--output", "jsonpath={.items[*].status.conditions}")
+			return p.jsonPath("gatewayhost", "", `{.items[?(@.metadata.name!="next")].status.conditions}`)
 		}
 		were := conditions()
 		Expect(both[leader].Kill()).To(Succeed())
 		Eventually(func(g Gomega) string {
 			g.Expect(conditions()).To(Equal(were))
-			return p.kubectl("get", "lease", "gatehouse-status-gatehouse", "--output", "jsonpath={.spec.holderIdentity}")
+			return p.jsonPath("lease", "gatehouse-status-gatehouse", "{.spec.holderIdentity}")
 		}).Should(Equal(left.replica()))
 		p.host("next", "next.example", "web")
 		Eventually(p.condition("gatewayhost", "next", "Programmed")).Should(
@@ -264,7 +243,7 @@ endpoints: [{addresses: [10.0.0.1], targetRef: {kind: Pod, name: mute}}]
 		})...)
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(p.condition("gatewayhost", "web", "Programmed")).Should(HavePrefix("True Programmed (1)"))
-		Expect(p.kubectl("get", "gatewayhost", "web", "--output", "jsonpath={.status.envoys}")).To(Equal("2"))
+		Expect(p.jsonPath("gatewayhost", "web", "{.status.envoys}")).To(Equal("2"))
 	})
 
 	It("are written once for the one of 500 hosts that is changed", func() {
@@ -279,14 +258,14 @@ endpoints: [{addresses: [10.0.0.1], targetRef: {kind: Pod, name: mute}}]
 		g.envoy()
 		began := time.Now()
 		Eventually(func() int {
-			return strings.Count(p.kubectl("get", "gatewayhosts", "--no-headers"), " True ")
+			return strings.Count(strings.Join(p.rows("gatewayhost", ""), "\n"), " True ")
 		}).Should(Equal(500))
 		AddReportEntry("until 500 hosts say Programmed", time.Since(began).Round(time.Millisecond))
-		before, writes := p.versions("gatewayhosts"), p.statusWrites()
+		before, writes := p.versions("gatewayhost"), p.statusWrites()
 		p.host("h250", "changed.example", "web")
 		Eventually(p.condition("gatewayhost", "h250", "Programmed")).Should(HavePrefix("True Programmed (2)"))
 		Consistently(p.statusWrites).WithTimeout(3 * time.Second).Should(Equal(writes + 1))
-		after := p.versions("gatewayhosts")
+		after := p.versions("gatewayhost")
 		delete(after, "h250")
 		delete(before, "h250")
 		Expect(after).To(Equal(before))

@@ -61,7 +61,7 @@ var _ = Describe("The addresses that a tenant writes", func() {
 		Eventually(p.condition("gatewayhost", "foreign", "ResolvedRefs")).Should(
 			HavePrefix("False RefNotPermitted (1): spec.routes[0].services[0].name: Service " + other.namespace + "/inner may not be named from namespace " + p.namespace))
 		g.expect("foreign.example", "503")
-		Expect(p.condition("gatewayhost", "chain", "Accepted")()).To(ContainSubstring("is an ExternalName Service too"))
+		Eventually(p.condition("gatewayhost", "chain", "Accepted")).Should(ContainSubstring("is an ExternalName Service too"))
 		g.expect("chain.example", "503")
 		Expect(g.request("web.example", "/")).To(Equal("200 blue"))
 

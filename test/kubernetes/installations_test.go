@@ -29,7 +29,7 @@ var _ = Describe("Two installations with one proxy name", func() {
 		homeA, homeB string
 	)
 	controller := func() string {
-		return p.kubectl("get", "gatewayhost", "web", "--output", "jsonpath={.status.controller}")
+		return p.jsonPath("gatewayhost", "web", "{.status.controller}")
 	}
 
 	BeforeEach(func() {

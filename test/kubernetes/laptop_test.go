@@ -146,7 +146,7 @@ var _ = Describe("A configuration that moves from a laptop to a cluster", func()
 		envoyOf("edge", g.XDSAddr)
 		v.expect(expected)
 		Eventually(func() string {
-			return p.kubectl("get", "gatewayhosts", "--output", `jsonpath={range .items[*]}{.spec.virtualhost.fqdn} {.status.conditions[?(@.type=="Programmed")].reason} {end}`)
+			return p.jsonPath("gatewayhost", "", `{range .items[*]}{.spec.virtualhost.fqdn} {.status.conditions[?(@.type=="Programmed")].reason} {end}`)
 		}).Should(Equal("*.all.example Programmed shop.example NoUpstream "))
 
 		By("as a document again")

@@ -79,6 +79,6 @@ spec:
 		By("raising the limit")
 		rates(25) // requests over the limit count too
 		Expect(count(20)).To(Equal(5))
-		Expect(strings.TrimSpace(p.kubectl("get", "routefilter", "limit", "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].status}`))).To(Equal("True"))
+		Expect(strings.TrimSpace(p.jsonPath("routefilter", "limit", `{.status.conditions[?(@.type=="Accepted")].status}`))).To(Equal("True"))
 	})
 })

@@ -30,11 +30,6 @@ func blackHole() *testkit.Backend {
 	return &testkit.Backend{IP: addr.IP.String(), Port: addr.Port}
 }
 
-// envoys returns how many Envoys have an object.
-func (p place) envoys(kind, name string) func() string {
-	return func() string { return p.kubectl("get", kind, name, "--output", "jsonpath={.status.envoys}") }
-}
-
 const loginYAML = `
 apiVersion: gateway.gatehouse.dev/v1
 kind: RouteFilter

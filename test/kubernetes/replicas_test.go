@@ -32,7 +32,7 @@ var _ = Describe("A replica that is killed under traffic", func() {
 		Eventually(p.envoys("gatewayhost", "shop")).Should(Equal("2"))
 		Eventually(p.row("gatewayhost", "shop")).Should(Equal("shop shop.example gatehouse True Programmed"))
 		conditions := func() string {
-			return p.kubectl("get", "gatewayhost", "shop", "--output", "jsonpath={.status.conditions}")
+			return p.jsonPath("gatewayhost", "shop", "{.status.conditions}")
 		}
 		were := conditions()
 		// asWas returns the result of another call, and checks that the conditions of an unchanged host

@@ -23,7 +23,7 @@ func TestKubernetes(t *testing.T) {
 	RegisterFailHandler(Fail)
 	// The machine may be busy with the tests of other packages.
 	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	RunSpecs(t, "Kubernetes mode")
 }
 
