@@ -48,11 +48,21 @@ var _ = Describe("A request costs no more than docs/performance.md says:", Order
 	}
 
 	BeforeAll(func(ctx SpecContext) {
-		w := newWorld()
+		w, plain := newWorld(), []part{{host: "plain"}}
+		lean := w.with(model.GlobalConfigGlobals, object{"lean": true})
+		traced := func(share float64, tries bool) world {
+			return w.with(model.GlobalConfigTracing, object{"upstream": "collector", "sampling": share, "upstream_spans": tries})
+		}
 		envoys = map[string]*gateway{
-			byHand: w.startByHand(ctx),
-			silent: w.start(ctx, services(rows, silent), "--access-log", "off"),
-			logged: w.start(ctx, []part{{host: "plain"}}),
+			byHand:     w.startByHand(ctx),
+			silent:     w.start(ctx, services(rows, silent), "--access-log", "off"),
+			logged:     w.start(ctx, plain),
+			leanSilent: lean.start(ctx, plain, "--access-log", "off"),
+			leanLogged: lean.start(ctx, plain),
+			tracedNone: traced(0, false).start(ctx, plain, "--access-log", "off"),
+			tracedSome: traced(1, false).start(ctx, plain, "--access-log", "off"),
+			tracedAll:  traced(100, false).start(ctx, plain, "--access-log", "off"),
+			triesNone:  traced(0, true).start(ctx, plain, "--access-log", "off"),
 		}
 	}, NodeTimeout(10*time.Minute))
 

@@ -11,11 +11,19 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// The Envoys that are counted. The last two have one host each at first.
+// The Envoys that are counted. Those after silent have one host each at first.
 const (
 	byHand = "by hand"
 	silent = "log off"
 	logged = "JSON access log"
+
+	leanSilent = "lean, access log off"
+	leanLogged = "lean, JSON access log"
+
+	tracedNone = "traced: 0% of requests"
+	tracedSome = "traced: 1% of requests"
+	tracedAll  = "traced: 100% of requests"
+	triesNone  = "traced: 0% of requests, `upstream_spans`"
 )
 
 // part is a row of the table: a request to an Envoy.
@@ -63,6 +71,12 @@ func parts() []part {
 		{name: "by hand, HTTP/2 with TLS", envoy: byHand, host: "plain", tls: true, http2: true},
 		{name: "default, access log off", envoy: silent, host: "plain"},
 		{name: logged, envoy: logged, host: "plain"},
+		{name: leanSilent, envoy: leanSilent, host: "plain"},
+		{name: leanLogged, envoy: leanLogged, host: "plain"},
+		{name: tracedNone, envoy: tracedNone, host: "plain"},
+		{name: tracedSome, envoy: tracedSome, host: "plain"},
+		{name: tracedAll, envoy: tracedAll, host: "plain"},
+		{name: triesNone, envoy: triesNone, host: "plain"},
 		{name: "HTTPS", envoy: silent, host: "plain", tls: true, beside: "by hand, HTTPS"},
 		{name: "HTTP/2 with TLS", envoy: silent, host: "plain", tls: true, http2: true, beside: "by hand, HTTP/2 with TLS"},
 		{name: "a wildcard host", envoy: silent, host: "wild", fqdn: "*.wild.test"},
@@ -163,9 +177,9 @@ func hash() string {
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
 // document is the configuration with the services of parts. The secret is in the store already.
-func document(backend int, services []part) object {
+func document(w world, services []part) object {
 	upstream := func(name string) object {
-		return object{"upstream_name": name, "upstream_ip": "127.0.0.1", "upstream_port": backend}
+		return object{"upstream_name": name, "upstream_ip": "127.0.0.1", "upstream_port": w.backend}
 	}
 	filters, all := list{}, list{}
 	for _, p := range services {
@@ -184,9 +198,12 @@ func document(backend int, services []part) object {
 	}
 	return object{
 		"version": 1, "filters": filters, "services": all,
-		"upstreams": list{upstream("backend"), upstream("other")},
-		"secrets":   list{object{"secret_name": "plain", "secret_type": "tls"}},
-		"keysets":   list{object{"keyset_name": "set", "keys": list{object{"key_name": "web", "key_hash": hash()}}}},
+		"upstreams": list{upstream("backend"), upstream("other"), object{
+			"upstream_name": "collector", "upstream_ip": "127.0.0.1", "upstream_port": w.collector, "upstream_protocol": "h2c",
+		}},
+		"secrets":       list{object{"secret_name": "plain", "secret_type": "tls"}},
+		"globalconfigs": w.globals,
+		"keysets":       list{object{"keyset_name": "set", "keys": list{object{"key_name": "web", "key_hash": hash()}}}},
 	}
 }
 

@@ -27,6 +27,16 @@ type world struct {
 	authority *testkit.Authority
 	pair      testkit.Pair
 	dir       string
+	// collector is the port of a collector for spans.
+	collector int
+	// globals are the global configs of the proxies.
+	globals list
+}
+
+// with returns a world whose proxies have a global config.
+func (w world) with(kind string, config object) world {
+	w.globals = list{object{"globalconfig_name": "g", "globalconfig_type": kind, "config": config}}
+	return w
 }
 
 // gateway is an Envoy that is counted, and the REST API that configures it, if there is one.
@@ -50,8 +60,11 @@ func newWorld() world {
 		_, _ = io.WriteString(w, body)
 	}))
 	DeferCleanup(backend.Close)
-	w := world{backend: backend.Listener.Addr().(*net.TCPAddr).Port, dir: GinkgoT().TempDir()}
-	var err error
+	w := world{globals: list{}, backend: backend.Listener.Addr().(*net.TCPAddr).Port, dir: GinkgoT().TempDir()}
+	collector, err := testkit.StartCollector()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(collector.Close)
+	w.collector = collector.GRPC
 	w.authority, err = testkit.NewAuthority("cost")
 	Expect(err).NotTo(HaveOccurred())
 	w.pair, err = w.authority.Issue(testkit.CertificateOptions{Names: []string{"plain.test"}})
@@ -123,7 +136,7 @@ func (w world) start(ctx context.Context, services []part, args ...string) *gate
 // apply makes the services live.
 func (g *gateway) apply(ctx context.Context, services []part) {
 	GinkgoHelper()
-	text, err := json.Marshal(document(g.backend, services))
+	text, err := json.Marshal(document(g.world, services))
 	Expect(err).NotTo(HaveOccurred())
 	a, err := g.api.Do(ctx, http.MethodPut, "/config?wait=applied&timeout=60s", "application/json", string(text))
 	Expect(err).NotTo(HaveOccurred())

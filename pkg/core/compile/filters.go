@@ -47,6 +47,8 @@ func globalConfigTypes() []globalConfigType {
 	return []globalConfigType{
 		{name: model.GlobalConfigOAuth}, // see credential.GlobalLogin
 		{name: model.GlobalConfigRateLimit, listener: addRateLimitServices},
+		{name: model.GlobalConfigGlobals, listener: addGlobals},
+		{name: model.GlobalConfigTracing, listener: addTracing},
 	}
 }
 

@@ -49,6 +49,15 @@ func Listener(t *model.ProxyTree, s Settings, needs ir.Needs) ir.Listener {
 	return l
 }
 
+// addGlobals makes a listener lean if one of the proxy's global configs says so.
+func addGlobals(l *ir.Listener, t *model.ProxyTree, _ Settings, _ ir.Needs) {
+	for _, g := range t.GlobalConfigs {
+		if c, ok := g.Spec.(*model.GlobalsConfig); ok && g.Fault == nil && c.Lean {
+			l.Lean = true
+		}
+	}
+}
+
 // Host compiles a service. pairs are its certificates (see Pairs). route returns the compiled routes, so
 // that a caller can keep those that did not change. The condition is the reason why the host must not be
 // served; nil means that it may be.

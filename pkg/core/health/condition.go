@@ -132,15 +132,20 @@ func Of(f Facts) Condition {
 	case f.Own != nil && f.Checked:
 		return Condition{Healthy, "", "it passes its health check" + f.aside(total)}
 	case total > 0:
-		return Condition{Answering, "", fmt.Sprintf("%d of its last %s succeeded", f.Counts.Succeeded, requests(total))}
+		return Condition{
+			Answering, "",
+			fmt.Sprintf("%d of its last %s succeeded", f.Counts.Succeeded, requests(total+f.Counts.Untold)),
+		}
+	case f.Counts.Untold > 0:
+		return Condition{NotKnown, "", "of its last " + requests(f.Counts.Untold) + ", none is known to have succeeded"}
 	case f.Checked:
 		return Condition{
-			NotKnown, "", "its health check is made by Envoys that do not report the result, and no request went there lately",
+			NotKnown, "", "its health check is made by Envoys that do not report the result, and no request got there lately",
 		}
 	case !f.Reported:
 		return Condition{NotChecked, "", "not checked: it has no health check, and no Envoy has reported on its requests"}
 	}
-	return Condition{NotChecked, "", "not checked: it has no health check, and no request went there lately"}
+	return Condition{NotChecked, "", "not checked: it has no health check, and no request got there lately"}
 }
 
 func (f Facts) aside(total uint64) string {

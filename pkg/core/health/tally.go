@@ -10,6 +10,9 @@ type Counts struct {
 	Failed uint64
 	// Unconnected were not sent, because no connection was made.
 	Unconnected uint64
+	// Untold were sent, and Envoy does not say how they ended: clients did not wait for the answer, or the proxy is
+	// lean and they failed.
+	Untold uint64
 	// Causes are the causes of the failures; all are zero if they are not known.
 	Causes Causes
 }
@@ -36,7 +39,7 @@ func (c Counts) Bad() uint64 { return c.Failed + c.Unconnected }
 // Add adds what happened before now. Counts older than the window are dropped, and so
 // are failures once there are only successes.
 func (t *Tally) Add(now time.Time, window time.Duration, c Counts) {
-	if c.Succeeded+c.Bad() == 0 {
+	if c.Succeeded+c.Bad()+c.Untold == 0 {
 		return
 	}
 	if now.Sub(t.Since) > window || c.Bad() == 0 && t.Bad() > 0 {
@@ -46,6 +49,7 @@ func (t *Tally) Add(now time.Time, window time.Duration, c Counts) {
 	t.Succeeded += c.Succeeded
 	t.Failed += c.Failed
 	t.Unconnected += c.Unconnected
+	t.Untold += c.Untold
 	t.Causes = t.Causes.add(c.Causes)
 }
 
@@ -67,6 +71,6 @@ func (c Causes) add(d Causes) Causes {
 func Sum(a, b Counts) Counts {
 	return Counts{
 		Succeeded: a.Succeeded + b.Succeeded, Failed: a.Failed + b.Failed,
-		Unconnected: a.Unconnected + b.Unconnected, Causes: a.Causes.add(b.Causes),
+		Unconnected: a.Unconnected + b.Unconnected, Untold: a.Untold + b.Untold, Causes: a.Causes.add(b.Causes),
 	}
 }

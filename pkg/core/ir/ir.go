@@ -35,6 +35,10 @@ type Listener struct {
 	UnderscoreHeaders string `json:"underscoreHeaders,omitempty"`
 	// AccessLog writes a JSON line for every request to Envoy's stdout.
 	AccessLog bool `json:"accessLog,omitempty"`
+	// Lean costs less for each request: fewer fields in AccessLog, fewer statistics, no headers about upstreams.
+	Lean bool `json:"lean,omitempty"`
+	// Tracing sends spans of requests to a collector; nil means that there are none.
+	Tracing *Tracing `json:"tracing,omitempty"`
 	// RateLimitEngine is the address of the rate-limit engine; nil means that there is none.
 	RateLimitEngine *RateLimitEngine `json:"rateLimitEngine,omitempty"`
 	// RateLimit sets how the rate-limit engine is asked in the proxy's own domain; nil means that the proxy has none.

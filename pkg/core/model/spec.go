@@ -89,6 +89,8 @@ func globalConfigTypes() []configType {
 	return []configType{
 		{name: GlobalConfigRateLimit, on: []Kind{KindProxy}, read: readRateLimitConfig},
 		{name: GlobalConfigOAuth, on: []Kind{KindProxy}, names: oauthNames(), read: readOAuth},
+		{name: GlobalConfigGlobals, on: []Kind{KindProxy}, read: readGlobals},
+		{name: GlobalConfigTracing, on: []Kind{KindProxy}, names: serverNames(), read: readTracing},
 	}
 }
 
@@ -99,7 +101,6 @@ func laterTypes() []string {
 		"http_filter_accesslog",
 		"http_filter_healthcheck",
 		"globalconfig_accesslog",
-		"globalconfig_globals",
 	}
 }
 
@@ -145,6 +146,8 @@ const (
 	FilterOIDC            = "http_filter_oidc"
 	GlobalConfigRateLimit = "globalconfig_ratelimit"
 	GlobalConfigOAuth     = "globalconfig_oauth"
+	GlobalConfigGlobals   = "globalconfig_globals"
+	GlobalConfigTracing   = "globalconfig_tracing"
 )
 
 // ConfigTypes lists the types of filters, or of global configs.

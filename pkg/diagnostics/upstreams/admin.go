@@ -38,8 +38,8 @@ type endpoint struct {
 	// receives no requests because too many failed.
 	FailedCheck, CheckTimeout, Pending, Ejected bool
 	// Counts of requests. Sent are those that reached a connection; an Error is a 5xx
-	// answer, or none.
-	Sent, Active, Success, Error, Timeout uint64
+	// answer, or none, unless the proxy is lean. ConnectFail counts connections.
+	Sent, Active, Success, Error, Timeout, ConnectFail uint64
 }
 
 // clusters returns clusters with these names; one that Envoy does not have is left out.
@@ -113,7 +113,7 @@ func (get Get) endpoints(ctx context.Context, filter string) (map[string]*cluste
 				FailedCheck: h.Health.FailedCheck, CheckTimeout: h.Health.CheckTimeout,
 				Pending: h.Health.PendingCheck, Ejected: h.Health.FailedOutlier,
 				Sent: counts["rq_total"], Active: counts["rq_active"], Success: counts["rq_success"],
-				Error: counts["rq_error"], Timeout: counts["rq_timeout"],
+				Error: counts["rq_error"], Timeout: counts["rq_timeout"], ConnectFail: counts["cx_connect_fail"],
 			})
 		}
 		list[c.Name] = next

@@ -165,6 +165,10 @@ func countsOf(e, was endpoint, all health.Causes) health.Counts {
 	bad := e.Error - was.Error
 	c.Failed = min(bad, subtract(done, c.Succeeded))
 	c.Unconnected = bad - c.Failed
+	c.Untold = subtract(done, c.Succeeded+c.Failed)
+	if bad == 0 { // a lean proxy counts no errors
+		c.Unconnected = increase(e.ConnectFail, was.ConnectFail)
+	}
 	if c.Unconnected > 0 {
 		c.Causes = health.Causes{
 			Refused: all.Refused, ConnectTimeout: all.ConnectTimeout, TLS: all.TLS, Certificate: all.Certificate,

@@ -62,6 +62,24 @@ var _ = Describe("The own Envoy", func() {
 		}))
 	})
 
+	It("counts what an Envoy without statistics of errors does not tell", func(ctx SpecContext) {
+		clusters := func(sent, succeeded, unconnected string) string {
+			return `{"cluster_statuses": [{"name": "blue", "host_statuses": [{
+				"address": {"socket_address": {"address": "127.0.0.1", "port_value": 9}},
+				"stats": [{"name": "rq_total", "value": "` + sent + `"}, {"name": "rq_success", "value": "` + succeeded + `"},
+					{"name": "cx_connect_fail", "value": "` + unconnected + `"}]}]}]}`
+		}
+		answers["/stats?"] = `{"stats": [{"name": "cluster.blue.upstream_cx_connect_fail", "value": 2}]}`
+		answers["/clusters?"] = clusters("1", "1", "0")
+		Expect(seen(ctx)).To(HaveLen(1))
+		answers["/clusters?"] = clusters("6", "3", "0")
+		_, tally := seen(ctx)[0].ownHealth("127.0.0.1", 9, false)
+		Expect(tally.Counts).To(Equal(health.Counts{Succeeded: 2, Untold: 3}))
+		answers["/clusters?"] = clusters("6", "3", "2")
+		_, tally = seen(ctx)[0].ownHealth("127.0.0.1", 9, false)
+		Expect(tally.Unconnected).To(Equal(uint64(2)))
+	})
+
 	It("names the clusters in which an endpoint receives nothing", func(ctx SpecContext) {
 		answers["/stats?"] = `{"stats": [
 			{"name": "cluster.a.membership_total", "value": 2}, {"name": "cluster.a.membership_healthy", "value": 2},

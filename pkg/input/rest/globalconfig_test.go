@@ -48,7 +48,7 @@ var _ = Describe("Global configs", func() {
 	},
 		Entry(nil, "", "globalconfig_type", "is required", "config", "is required"),
 		Entry(nil, "globalconfig_type=globalconfig_accesslog&config={}", "globalconfig_type", `\"globalconfig_accesslog\" is not supported yet`),
-		Entry(nil, "globalconfig_type=globalconfig_globals&config={}", "globalconfig_type", `\"globalconfig_globals\" is not supported yet`),
+		Entry(nil, `globalconfig_type=globalconfig_globals&config={"lean":"yes","log":1}`, "config.lean", "must be true or false, not a string"),
 		Entry(nil, "globalconfig_type=x&config={}", "globalconfig_type", `\"x\" is not one of `+strings.Join(model.ConfigTypes(model.KindGlobalConfig), ", ")),
 		Entry(nil, "globalconfig_type=globalconfig_ratelimit&config={}", "config.domain", "is required"),
 		Entry(nil, `globalconfig_type=globalconfig_ratelimit&config={"domain":"d","on_error":"close","status":200}`,

@@ -163,11 +163,13 @@ func encodeCertificates(h *ir.Host, from model.Key) ([]*snapshot.Certificate, er
 }
 
 // encodeListeners encodes all listeners and what they name, or none.
-func encodeListeners(listeners []ir.Listener, from model.Key) ([]*snapshot.Resource, snapshot.Named, error) {
+func encodeListeners(
+	listeners []ir.Listener, from model.Key, cache *clusterCache,
+) ([]*snapshot.Resource, snapshot.Named, error) {
 	var list []*snapshot.Resource
 	var all snapshot.Named
 	for _, l := range listeners {
-		r, named, err := encodeListener(l, from)
+		r, named, err := encodeListener(l, from, cache)
 		if err != nil {
 			return nil, snapshot.Named{}, err
 		}
@@ -180,7 +182,9 @@ func encodeListeners(listeners []ir.Listener, from model.Key) ([]*snapshot.Resou
 }
 
 // encodeListener encodes a listener and what its filters name.
-func encodeListener(l ir.Listener, from model.Key) (*snapshot.Resource, snapshot.Named, error) {
+func encodeListener(
+	l ir.Listener, from model.Key, cache *clusterCache,
+) (*snapshot.Resource, snapshot.Named, error) {
 	var named snapshot.Named
 	out, err := translate.Listener(l)
 	if err != nil {
@@ -192,6 +196,11 @@ func encodeListener(l ir.Listener, from model.Key) (*snapshot.Resource, snapshot
 	}
 	if named.Clusters, err = encodeAll(resources.Clusters, snapshot.NewCluster); err != nil {
 		return nil, named, err
+	}
+	if l.Tracing != nil {
+		if err := cache.encodeInto(&named, l.Tracing.Collector); err != nil {
+			return nil, named, err
+		}
 	}
 	for _, secret := range resources.Secrets {
 		r, err := snapshot.NewSecret(secret, secretRefs(translate.SecretObject(secret.GetName()))...)

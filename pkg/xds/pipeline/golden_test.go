@@ -195,6 +195,9 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		for _, c := range must(translate.ListenerResources(listener)).Clusters {
 			add(snapshot.NewCluster(c))
 		}
+		if listener.Tracing != nil {
+			add(snapshot.NewCluster(must(translate.Cluster(listener.Tracing.Collector))))
+		}
 	}
 	for _, h := range g.Hosts {
 		var first, routes []*snapshot.Route

@@ -104,7 +104,9 @@ func withStandIns(filters []*model.ParsedFilter, named map[model.Key]model.Objec
 
 // ProxyRefusal returns why a proxy cannot work.
 func ProxyRefusal(t *model.ProxyTree) error {
-	_, _, err := encodeListener(compile.Listener(t, compile.Settings{}, ir.Needs{}), t.Proxy.Key())
+	_, _, err := encodeListener(
+		compile.Listener(t, compile.Settings{}, ir.Needs{}), t.Proxy.Key(), newClusterCache(newSecretCache()),
+	)
 	return err
 }
 

@@ -211,11 +211,12 @@ func (r *reporter) add(cluster, version string, e *endpointv3.UpstreamEndpointSt
 		r.loads[at] = l
 	}
 	// Envoy counts a failed connection as an error, but not as an issued request.
-	done := min(e.GetTotalIssuedRequests()+l.active-min(l.active, e.GetTotalRequestsInProgress()),
-		e.GetTotalErrorRequests()+e.GetTotalSuccessfulRequests())
+	done := e.GetTotalIssuedRequests() + l.active
+	done -= min(done, e.GetTotalRequestsInProgress())
 	c := health.Counts{Succeeded: e.GetTotalSuccessfulRequests()}
 	c.Failed = min(e.GetTotalErrorRequests(), done-min(done, c.Succeeded))
 	c.Unconnected = e.GetTotalErrorRequests() - c.Failed
+	c.Untold = done - min(done, c.Succeeded+c.Failed)
 	l.active = e.GetTotalRequestsInProgress()
 	l.Add(now, r.window, c)
 	return c.Bad() > 0

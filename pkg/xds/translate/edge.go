@@ -159,6 +159,7 @@ func cleanRequests(l ir.Listener, m *hcmv3.HttpConnectionManager) error {
 			RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{KeyMatcher: name},
 		}})
 	}
+	mutations = append(mutations, traceHeaders(l.Tracing)...)
 	config, err := pack(&earlyv3.HeaderMutation{Mutations: mutations})
 	m.EarlyHeaderMutationExtensions = []*corev3.TypedExtensionConfig{
 		{Name: "envoy.http.early_header_mutation.header_mutation", TypedConfig: config},

@@ -11,6 +11,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
@@ -49,8 +50,12 @@ func httpFilters() []seam.Filter {
 	return list
 }
 
-func router(ir.Listener) []seam.Message {
-	return []seam.Message{{Name: routerFilter, Config: &routerv3.Router{}}}
+func router(l ir.Listener) []seam.Message {
+	config := &routerv3.Router{}
+	if l.Lean {
+		config.DynamicStats, config.SuppressEnvoyHeaders = wrapperspb.Bool(false), true
+	}
+	return []seam.Message{{Name: routerFilter, Config: config}}
 }
 
 const routerFilter = "envoy.filters.http.router"

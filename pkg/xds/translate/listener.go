@@ -2,7 +2,6 @@ package translate
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -94,8 +93,11 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 			InitialConnectionWindowSize: u32(connectionWindowBytes),
 		},
 	}
+	if out.Tracing, err = tracing(l.Tracing); err != nil {
+		return nil, err
+	}
 	if l.AccessLog {
-		if out.AccessLog, err = accessLogs(requestFormats(l.TLS != nil)); err != nil {
+		if out.AccessLog, err = accessLogs(l); err != nil {
 			return nil, err
 		}
 	}
@@ -114,44 +116,4 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 		}
 	}
 	return out, nil
-}
-
-// requestFormats are the fields of a line of the access log. What a client chooses, or an ext_proc server (the details),
-// is cut, and the path has no query, where tokens and other secrets may be. This uses CEL only where no other operator
-// can do it, because it runs for every request.
-func requestFormats(tls bool) map[string]string {
-	formats := map[string]string{
-		"start_time":                       "%START_TIME%",
-		"method":                           "%REQ(:METHOD):32%",
-		"path":                             "%PATH(NQ):1024%",
-		"protocol":                         "%PROTOCOL%",
-		"authority":                        "%REQ(:AUTHORITY):256%",
-		"user_agent":                       "%REQ(USER-AGENT):256%",
-		"request_id":                       "%REQ(X-REQUEST-ID):64%",
-		"response_code":                    "%RESPONSE_CODE%",
-		"response_code_details":            "%CEL(" + seam.Details + "):256%",
-		"response_flags":                   "%RESPONSE_FLAGS%",
-		"bytes_received":                   "%BYTES_RECEIVED%",
-		"bytes_sent":                       "%BYTES_SENT%",
-		"duration_ms":                      "%DURATION%",
-		"upstream_duration_ms":             "%COMMON_DURATION(US_TX_BEG:US_RX_BEG:ms)%",
-		"service":                          "%CEL(xds.virtual_host_name)%",
-		"route":                            "%ROUTE_NAME%",
-		"upstream_cluster":                 "%UPSTREAM_CLUSTER_RAW%",
-		"upstream_host":                    "%UPSTREAM_HOST%",
-		"upstream_transport_failure":       "%UPSTREAM_TRANSPORT_FAILURE_REASON%",
-		"downstream_remote_address":        "%DOWNSTREAM_REMOTE_ADDRESS%",
-		"downstream_direct_remote_address": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%",
-	}
-	for _, f := range rows {
-		if f.LogFields != nil {
-			maps.Copy(formats, f.LogFields())
-		}
-	}
-	if tls {
-		formats["tls_version"] = "%DOWNSTREAM_TLS_VERSION%"
-		formats["sni"] = "%REQUESTED_SERVER_NAME%"
-		formats["downstream_peer_subject"] = "%CEL(connection.subject_peer_certificate):256%"
-	}
-	return formats
 }

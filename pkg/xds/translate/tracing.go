@@ -1,0 +1,112 @@
+package translate
+
+import (
+	"time"
+
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	tracev3 "github.com/envoyproxy/go-control-plane/envoy/config/trace/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tracingv3 "github.com/envoyproxy/go-control-plane/envoy/type/tracing/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+)
+
+const (
+	// collectorTimeout is how long a collector may take for some spans. No request waits for it.
+	collectorTimeout = 5 * time.Second
+	// forceTrace is the header whose requests Envoy traces whatever their share is (HttpConnectionManager.Tracing,
+	// client_sampling).
+	forceTrace = "x-client-trace-id"
+)
+
+// tracing makes a span for each request. A nil Tracing has none.
+func tracing(t *ir.Tracing) (*hcmv3.HttpConnectionManager_Tracing, error) {
+	if t == nil {
+		return nil, nil //nolint:nilnil // Envoy does not trace then
+	}
+	provider := &tracev3.OpenTelemetryConfig{ServiceName: t.ServiceName}
+	if t.Path == "" {
+		provider.GrpcService = &corev3.GrpcService{
+			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
+				ClusterName: t.Collector.Name,
+			}},
+			Timeout: seconds(collectorTimeout),
+		}
+	} else {
+		provider.HttpService = &corev3.HttpService{HttpUri: &corev3.HttpUri{
+			Uri: "http://" + t.Collector.Name + t.Path, Timeout: seconds(collectorTimeout),
+			HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: t.Collector.Name},
+		}}
+	}
+	config, err := pack(provider)
+	if err != nil {
+		return nil, err
+	}
+	return &hcmv3.HttpConnectionManager_Tracing{
+		Provider: &tracev3.Tracing_Http{
+			Name: "envoy.tracers.opentelemetry", ConfigType: &tracev3.Tracing_Http_TypedConfig{TypedConfig: config},
+		},
+		RandomSampling:    &typev3.Percent{Value: t.Sampling},
+		SpawnUpstreamSpan: wrapperspb.Bool(t.UpstreamSpans),
+		Operation:         "%REQ(:METHOD):32% %ROUTE_NAME%",
+		CustomTags:        append(ownTags(), traceTags(t.Tags)...),
+	}, nil
+}
+
+// ownTags are in every span. The first one replaces Envoy's, which has the query, where tokens and other secrets may be.
+func ownTags() []*tracingv3.CustomTag {
+	return []*tracingv3.CustomTag{
+		formatted("http.url", "%REQ(:SCHEME):8%://%REQ(:AUTHORITY):256%%PATH(NQ):1024%"),
+		formatted("gatehouse.service", "%CEL(xds.virtual_host_name)%"),
+		formatted("gatehouse.route", "%ROUTE_NAME%"),
+	}
+}
+
+func traceTags(tags []ir.TraceTag) (list []*tracingv3.CustomTag) {
+	for _, t := range tags {
+		switch {
+		case t.Header != "":
+			list = append(list, formatted(t.Name, "%REQ("+t.Header+"):256%"))
+		case t.ResponseHeader != "":
+			list = append(list, formatted(t.Name, "%RESP("+t.ResponseHeader+"):256%"))
+		default:
+			list = append(list, &tracingv3.CustomTag{Tag: t.Name, Type: &tracingv3.CustomTag_Literal_{
+				Literal: &tracingv3.CustomTag_Literal{Value: t.Value},
+			}})
+		}
+	}
+	return list
+}
+
+func formatted(name, format string) *tracingv3.CustomTag {
+	return &tracingv3.CustomTag{Tag: name, Type: &tracingv3.CustomTag_Value{Value: format}}
+}
+
+// traceHeaders change the headers of a request before it is decided whether it is traced. A request with a traceparent
+// is, as far as its share is concerned: the tracer then does what the traceparent says.
+func traceHeaders(t *ir.Tracing) []*mutationv3.HeaderMutation {
+	if t == nil {
+		return nil
+	}
+	remove, forcing := []string{forceTrace}, []string{"traceparent"}
+	if t.IgnoreParent {
+		remove, forcing = append(remove, "traceparent", "tracestate"), nil
+	}
+	if t.ForceHeader != "" {
+		forcing = append(forcing, t.ForceHeader)
+	}
+	var list []*mutationv3.HeaderMutation
+	for _, name := range remove {
+		list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}})
+	}
+	for _, name := range forcing {
+		list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{
+			Append: seam.SetHeader(forceTrace, "%REQ("+name+"):64%"),
+		}})
+	}
+	return list
+}
