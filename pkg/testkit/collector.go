@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	logsv1 "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -17,7 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector receives spans (OpenTelemetry, OTLP) over gRPC and, at any path, over HTTP.
+// Collector receives spans and logs (OpenTelemetry, OTLP) over gRPC, and over HTTP at /v1/logs and, for spans, any other
+// path.
 type Collector struct {
 	// GRPC and HTTP are ports on 127.0.0.1.
 	GRPC, HTTP int
@@ -27,6 +29,7 @@ type Collector struct {
 
 	mu    sync.Mutex
 	spans []Span
+	lines []LogLine
 	// hang is closed when the collector answers again; nil means that it answers.
 	hang chan struct{}
 }
@@ -37,6 +40,14 @@ type Span struct {
 	Trace, ID, Parent string
 	Name, Service     string
 	Tags              map[string]string
+}
+
+// LogLine is a line of a log.
+type LogLine struct {
+	Service, Body string
+	// Trace is the ID of the trace as hexadecimal digits; empty if there is none.
+	Trace  string
+	Fields map[string]string
 }
 
 // StartCollector runs a collector on free ports until Close.
@@ -61,6 +72,7 @@ func (c *Collector) Start() error {
 	}
 	c.grpc = grpc.NewServer()
 	collectorv1.RegisterTraceServiceServer(c.grpc, traceService{collector: c})
+	logsv1.RegisterLogsServiceServer(c.grpc, logsService{collector: c})
 	c.http = &http.Server{Handler: http.HandlerFunc(c.serveHTTP)} //nolint:gosec // only Envoy connects
 	go func(s *grpc.Server) { _ = s.Serve(listeners[0]) }(c.grpc)
 	go func(s *http.Server) { _ = s.Serve(listeners[1]) }(c.http)
@@ -100,17 +112,32 @@ func (c *Collector) Spans() []Span {
 	return append([]Span(nil), c.spans...)
 }
 
-func (c *Collector) receive(ctx context.Context, m *collectorv1.ExportTraceServiceRequest) error {
+// Lines returns the lines of logs since the start.
+func (c *Collector) Lines() []LogLine {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]LogLine(nil), c.lines...)
+}
+
+// wait returns an error after Hang.
+func (c *Collector) wait(ctx context.Context) error {
 	c.mu.Lock()
 	hang := c.hang
 	c.mu.Unlock()
-	if hang != nil {
-		select {
-		case <-hang:
-			return errors.New("the collector did not answer in time")
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if hang == nil {
+		return nil
+	}
+	select {
+	case <-hang:
+		return errors.New("the collector did not answer in time")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *Collector) receive(ctx context.Context, m *collectorv1.ExportTraceServiceRequest) error {
+	if err := c.wait(ctx); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,6 +146,26 @@ func (c *Collector) receive(ctx context.Context, m *collectorv1.ExportTraceServi
 		for _, scope := range resource.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
 				c.spans = append(c.spans, spanOf(s, service))
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Collector) receiveLogs(ctx context.Context, m *logsv1.ExportLogsServiceRequest) error {
+	if err := c.wait(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, resource := range m.GetResourceLogs() {
+		service := tags(resource.GetResource().GetAttributes())["service.name"]
+		for _, scope := range resource.GetScopeLogs() {
+			for _, l := range scope.GetLogRecords() {
+				c.lines = append(c.lines, LogLine{
+					Service: service, Body: l.GetBody().GetStringValue(), Trace: fmt.Sprintf("%x", l.GetTraceId()),
+					Fields: tags(l.GetAttributes()),
+				})
 			}
 		}
 	}
@@ -158,14 +205,32 @@ func (s traceService) Export(
 	return &collectorv1.ExportTraceServiceResponse{}, s.collector.receive(ctx, m)
 }
 
+type logsService struct {
+	logsv1.UnimplementedLogsServiceServer
+	collector *Collector
+}
+
+// Export implements logsv1.LogsServiceServer.
+func (s logsService) Export(
+	ctx context.Context, m *logsv1.ExportLogsServiceRequest,
+) (*logsv1.ExportLogsServiceResponse, error) {
+	return &logsv1.ExportLogsServiceResponse{}, s.collector.receiveLogs(ctx, m)
+}
+
 func (c *Collector) serveHTTP(w http.ResponseWriter, r *http.Request) {
-	var m collectorv1.ExportTraceServiceRequest
 	body, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = proto.Unmarshal(body, &m)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
 	}
-	if err == nil {
-		err = c.receive(r.Context(), &m)
+	var spans collectorv1.ExportTraceServiceRequest
+	var lines logsv1.ExportLogsServiceRequest
+	if r.URL.Path == "/v1/logs" {
+		if err = proto.Unmarshal(body, &lines); err == nil {
+			err = c.receiveLogs(r.Context(), &lines)
+		}
+	} else if err = proto.Unmarshal(body, &spans); err == nil {
+		err = c.receive(r.Context(), &spans)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -59,6 +59,7 @@ var _ = Describe("A request costs no more than docs/performance.md says:", Order
 			logged:     w.start(ctx, plain),
 			leanSilent: lean.start(ctx, plain, "--access-log", "off"),
 			leanLogged: lean.start(ctx, plain),
+			collected:  w.with(model.GlobalConfigAccessLog, object{"upstream": "collector"}).start(ctx, plain),
 			tracedNone: traced(0, false).start(ctx, plain, "--access-log", "off"),
 			tracedSome: traced(1, false).start(ctx, plain, "--access-log", "off"),
 			tracedAll:  traced(100, false).start(ctx, plain, "--access-log", "off"),

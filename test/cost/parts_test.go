@@ -20,6 +20,7 @@ const (
 	leanSilent = "lean, access log off"
 	leanLogged = "lean, JSON access log"
 
+	collected  = "access log to a collector"
 	tracedNone = "traced: 0% of requests"
 	tracedSome = "traced: 1% of requests"
 	tracedAll  = "traced: 100% of requests"
@@ -73,6 +74,7 @@ func parts() []part {
 		{name: logged, envoy: logged, host: "plain"},
 		{name: leanSilent, envoy: leanSilent, host: "plain"},
 		{name: leanLogged, envoy: leanLogged, host: "plain"},
+		{name: collected, envoy: collected, host: "plain"},
 		{name: tracedNone, envoy: tracedNone, host: "plain"},
 		{name: tracedSome, envoy: tracedSome, host: "plain"},
 		{name: tracedAll, envoy: tracedAll, host: "plain"},
@@ -149,6 +151,7 @@ func filters() []part {
 		{kind: "http_filter_grpcjson", config: object{
 			"descriptor_set": testkit.BooksSet(), "services": list{"shop.Books"}, "unknown_paths": "pass",
 		}},
+		{kind: "route_filter_tracing", config: object{"tags": list{object{"name": "team", "value": "cost"}}}},
 		{kind: "route_filter_mirror", config: object{"upstream": "backend"}},
 		{kind: "route_filter_canary", config: object{
 			"upstreams": list{object{"name": "backend", "weight": 50}, object{"name": "other", "weight": 50}},

@@ -66,6 +66,18 @@ func (t traced) spansOf(path string, want int) []testkit.Span {
 	return find()
 }
 
+// fieldsOf returns the fields that a problem names, sorted.
+func fieldsOf(body string) (fields []string) {
+	GinkgoHelper()
+	var problem struct{ Errors []struct{ Field string } }
+	Expect(json.Unmarshal([]byte(body), &problem)).To(Succeed())
+	for _, e := range problem.Errors {
+		fields = append(fields, e.Field)
+	}
+	slices.Sort(fields)
+	return fields
+}
+
 var _ = Describe("Tracing", func() {
 	DescribeTable("sends spans of a request and of its tries to a collector, which join the client's trace",
 		func(upstream string) {
@@ -136,6 +148,23 @@ var _ = Describe("Tracing", func() {
 		Consistently(count).Should(BeNumerically("~", n*0.1, 3*sigma))
 	})
 
+	It("takes the share and the tags of a service or route instead", func() {
+		t := newTraced()
+		t.trace(map[string]any{"upstream": "grpc", "sampling": 0, "tags": []any{map[string]any{"name": "team", "value": "edge"}}})
+		addRoute(t.api, "shop", "never", "/never", "", "blue")
+		for name, config := range map[string]string{"all": `{"tags":[{"name":"team","value":"shop"}]}`, "none": `{"sampling":0}`} {
+			post(t.api, "/filter", "Filter_name="+name, "Filter_type=route_filter_tracing", "Filter_config="+config)
+		}
+		t.get("shop.example", "/off")
+		post(t.api, "/service/shop/route/never/filter/none")
+		post(t.api, "/service/shop/filter/all?wait=applied")
+		t.get("shop.example", "/never")
+		t.get("shop.example", "/all")
+		Expect(t.spansOf("/all", 1)[0].Tags).To(And(HaveKeyWithValue("team", "shop"), HaveKeyWithValue("gatehouse.service", "shop")))
+		Expect(t.spansOf("/off", 0)).To(BeEmpty())
+		Expect(t.spansOf("/never", 0)).To(BeEmpty())
+	})
+
 	It("costs no request while the collector is away, hangs and comes back, and loses spans that Envoy counts", func() {
 		t := newTraced()
 		t.trace(map[string]any{"upstream": "grpc"})
@@ -164,16 +193,7 @@ var _ = Describe("Tracing", func() {
 			"force_header":"Cookie","tags":[{"name":"a b","header":"Authorization"},{"name":"c"},{"name":"d","value":"1","header":"x"},{"name":"d","value":"2"}]}}`)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(http.StatusBadRequest))
-		var problem struct {
-			Errors []struct{ Field, Message string }
-		}
-		Expect(json.Unmarshal([]byte(a.Body), &problem)).To(Succeed())
-		var fields []string
-		for _, e := range problem.Errors {
-			fields = append(fields, e.Field)
-		}
-		slices.Sort(fields)
-		Expect(fields).To(Equal([]string{
+		Expect(fieldsOf(a.Body)).To(Equal([]string{
 			"config.force_header", "config.parent", "config.path", "config.sampling", "config.tags[0].header", "config.tags[0].name",
 			"config.tags[1]", "config.tags[2]", "config.tags[3].name",
 		}), a.Body)

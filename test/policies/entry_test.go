@@ -42,6 +42,7 @@ var policies = sync.OnceValue(func() []policy {
 		rbac(),
 		redirect(),
 		requestID(),
+		traced(),
 	}
 })
 

@@ -48,7 +48,8 @@ func globalConfigTypes() []globalConfigType {
 		{name: model.GlobalConfigOAuth}, // see credential.GlobalLogin
 		{name: model.GlobalConfigRateLimit, listener: addRateLimitServices},
 		{name: model.GlobalConfigGlobals, listener: addGlobals},
-		{name: model.GlobalConfigTracing, listener: addTracing},
+		{name: model.GlobalConfigTracing}, // see addTelemetry
+		{name: model.GlobalConfigAccessLog, listener: addTelemetry},
 	}
 }
 

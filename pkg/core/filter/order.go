@@ -25,6 +25,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/redirect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/requestid"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/tracing"
 )
 
 // List returns the filters. It is the only place that sets their order: requests pass them from first to last,
@@ -36,6 +37,8 @@ func List() []seam.Filter {
 		directresponse.Filter(),
 		redirect.Filter(),
 		hostrewrite.Filter(),
+		// Spans have nothing to do with the order: the connection manager begins and ends them.
+		tracing.Filter(),
 		// The host is checked first: no other filter sees a request without one clear host.
 		{Name: "envoy.filters.http.rbac/host"},
 		// These two enforce client certificates before later filters look at the request.

@@ -35,6 +35,8 @@ type Listener struct {
 	UnderscoreHeaders string `json:"underscoreHeaders,omitempty"`
 	// AccessLog writes a JSON line for every request to Envoy's stdout.
 	AccessLog bool `json:"accessLog,omitempty"`
+	// AccessLogs are logs of the requests, in addition to AccessLog.
+	AccessLogs []AccessLog `json:"accessLogs,omitempty"`
 	// Lean costs less for each request: fewer fields in AccessLog, fewer statistics, no headers about upstreams.
 	Lean bool `json:"lean,omitempty"`
 	// Tracing sends spans of requests to a collector; nil means that there are none.

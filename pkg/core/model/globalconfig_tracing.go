@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -67,7 +68,7 @@ func readTracing(v *validator, at, _ string, config JSON) Spec {
 	v.sampling(at+".sampling", c.Sampling)
 	v.oneOf(at+".parent", c.Parent, []string{ParentRespect, ParentIgnore})
 	if c.ForceHeader != "" {
-		v.tracedHeader(at+".force_header", c.ForceHeader)
+		v.recordedHeader(at+".force_header", c.ForceHeader)
 	}
 	if len(c.ServiceName) > maxTagText {
 		v.add(at+".service_name", "has more than %d characters", maxTagText)
@@ -90,40 +91,59 @@ func (v *validator) traceTags(field string, tags []TraceTag) {
 	seen := map[string]bool{}
 	for i, t := range tags {
 		at := fmt.Sprintf("%s[%d]", field, i)
-		switch {
-		case t.Name == "":
-			v.add(at+".name", "is required")
-		case seen[t.Name]:
+		v.recordedName(at+".name", t.Name)
+		if seen[t.Name] {
 			v.add(at+".name", "%q is a tag twice", t.Name)
-		case len(t.Name) > maxTagText || strings.ContainsFunc(t.Name, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-			v.add(at+".name", "%q is not the name of a tag: up to %d visible ASCII characters", t.Name, maxTagText)
 		}
 		seen[t.Name] = true
-		if len(t.Value) > maxTagText {
-			v.add(at+".value", "has more than %d characters", maxTagText)
-		}
-		set := 0
-		for name, header := range map[string]string{"header": t.Header, "response_header": t.ResponseHeader} {
-			if header != "" {
-				set++
-				v.tracedHeader(at+"."+name, header)
-			}
-		}
-		if t.Value != "" {
-			set++
-		}
-		if set != 1 {
-			v.add(at, "needs exactly one of value, header and response_header")
-		}
+		v.recorded(at, t.Value, map[string]string{"header": t.Header, "response_header": t.ResponseHeader})
 	}
 }
 
-// tracedHeader accepts a header that may be read for spans: no credential gets into a trace.
-func (v *validator) tracedHeader(field, name string) {
-	secrets := []string{"authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key"}
+// recordedName accepts the name of a tag of spans or of a field of a log.
+func (v *validator) recordedName(field, name string) {
 	switch {
-	case slices.Contains(secrets, strings.ToLower(name)):
-		v.add(field, "%q has credentials, which do not belong into traces", name)
+	case name == "":
+		v.add(field, "is required")
+	case len(name) > maxTagText || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		v.add(field, "%q is not a name of up to %d visible ASCII characters", name, maxTagText)
+	}
+}
+
+// recorded accepts what a tag or a field has: one of a text, a header and others.
+func (v *validator) recorded(at, value string, headers map[string]string, others ...string) {
+	set := 0
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		if headers[name] != "" {
+			set++
+			v.recordedHeader(at+"."+name, headers[name])
+		}
+	}
+	for _, other := range append(others, value) {
+		if other != "" {
+			set++
+		}
+	}
+	if len(value) > maxTagText {
+		v.add(at+".value", "has more than %d characters", maxTagText)
+	}
+	if set != 1 {
+		names := slices.Sorted(maps.Keys(headers))
+		if len(others) > 0 {
+			names = append(names, "claim")
+		}
+		v.add(at, "needs exactly one of value, %s", strings.Join(names, ", "))
+	}
+}
+
+// recordedHeader accepts a header that may be read for spans and logs: no credential gets there.
+func (v *validator) recordedHeader(field, name string) {
+	secrets := []string{"authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key"}
+	switch lower := strings.ToLower(name); {
+	case lower == "referer" || lower == "location" || strings.HasPrefix(name, ":"):
+		v.add(field, "%q has an address with its query, where tokens may be; path has what comes before", name)
+	case slices.Contains(secrets, lower):
+		v.add(field, "%q has credentials, which do not belong into traces and logs", name)
 	case len(name) > maxHeaderName:
 		v.add(field, "has more than %d characters", maxHeaderName)
 	case strings.ContainsAny(name, "%?"):

@@ -73,6 +73,7 @@ func filterTypes() []configType {
 		{name: FilterCORS, on: []Kind{KindRoute, KindService}, alone: "say which pages may read the answers", read: readCORS},
 		{name: FilterCSRF, on: []Kind{KindRoute, KindService}, addsUp: true, read: readCSRF},
 		{name: FilterRequestID, on: []Kind{KindRoute, KindService}, alone: "choose the request ID", read: readRequestID},
+		{name: FilterTracing, on: []Kind{KindRoute, KindService}, read: readTracingFilter},
 		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, alone: answering, read: readRedirect},
 		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, alone: answering, read: readDirectResponse},
 		{name: FilterBodyLimit, on: []Kind{KindRoute, KindService}, read: readBodyLimit},
@@ -90,6 +91,7 @@ func globalConfigTypes() []configType {
 		{name: GlobalConfigRateLimit, on: []Kind{KindProxy}, read: readRateLimitConfig},
 		{name: GlobalConfigOAuth, on: []Kind{KindProxy}, names: oauthNames(), read: readOAuth},
 		{name: GlobalConfigGlobals, on: []Kind{KindProxy}, read: readGlobals},
+		{name: GlobalConfigAccessLog, on: []Kind{KindProxy}, names: serverNames(), read: readAccessLog},
 		{name: GlobalConfigTracing, on: []Kind{KindProxy}, names: serverNames(), read: readTracing},
 	}
 }
@@ -100,7 +102,6 @@ func laterTypes() []string {
 	return []string{
 		"http_filter_accesslog",
 		"http_filter_healthcheck",
-		"globalconfig_accesslog",
 	}
 }
 
@@ -144,10 +145,12 @@ const (
 	FilterRateLimit       = "route_filter_ratelimit"
 	FilterRedirect        = "route_filter_redirect"
 	FilterOIDC            = "http_filter_oidc"
+	FilterTracing         = "route_filter_tracing"
 	GlobalConfigRateLimit = "globalconfig_ratelimit"
 	GlobalConfigOAuth     = "globalconfig_oauth"
 	GlobalConfigGlobals   = "globalconfig_globals"
 	GlobalConfigTracing   = "globalconfig_tracing"
+	GlobalConfigAccessLog = "globalconfig_accesslog"
 )
 
 // ConfigTypes lists the types of filters, or of global configs.

@@ -47,7 +47,7 @@ var _ = Describe("Global configs", func() {
 		a.post("/globalconfig", "globalconfig_name=g&"+fields).expectProblem(400, invalid("/globalconfig", errs...))
 	},
 		Entry(nil, "", "globalconfig_type", "is required", "config", "is required"),
-		Entry(nil, "globalconfig_type=globalconfig_accesslog&config={}", "globalconfig_type", `\"globalconfig_accesslog\" is not supported yet`),
+		Entry(nil, `globalconfig_type=globalconfig_accesslog&config={"only":{}}`, "config.only", "selects no request; leave it out to log all"),
 		Entry(nil, `globalconfig_type=globalconfig_globals&config={"lean":"yes","log":1}`, "config.lean", "must be true or false, not a string"),
 		Entry(nil, "globalconfig_type=x&config={}", "globalconfig_type", `\"x\" is not one of `+strings.Join(model.ConfigTypes(model.KindGlobalConfig), ", ")),
 		Entry(nil, "globalconfig_type=globalconfig_ratelimit&config={}", "config.domain", "is required"),

@@ -65,8 +65,8 @@ type proxy struct {
 	services map[string]struct{}
 	// refused is why there is no listener; nil means that there is one.
 	refused *model.Condition
-	// untraced is why a global config sends no spans; nil means that none fails to.
-	untraced *model.Condition
+	// untold says why global configs send no spans or logs.
+	untold []model.Condition
 	// login applies to its services; nil means none. It was made from logins. closed
 	// contains, by service, why it cannot be enforced.
 	login  *globalLogin
@@ -181,11 +181,10 @@ func (b *Build) Apply(change model.Change) Result {
 		for _, s := range slices.Sorted(maps.Keys(state.closed)) {
 			conditions = append(conditions, state.closed[s])
 		}
-		for _, c := range []*model.Condition{state.refused, state.untraced} {
-			if c != nil {
-				conditions = append(conditions, *c)
-			}
+		if state.refused != nil {
+			conditions = append(conditions, *state.refused)
 		}
+		conditions = append(conditions, state.untold...)
 		result.Conditions["proxy "+name] = conditions
 	}
 	if b.limits.apply(change, b.config) || all {
@@ -306,7 +305,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	p.needs = b.needsOf(services...)
 	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
 	listeners, named, err := encodeListeners(b.listeners(tree, p.needs, services), tree.Proxy.Key(), newClusterCache(b.secrets))
-	_, p.untraced = compile.Tracing(tree, b.settings)
+	p.untold = compile.TelemetryOf(tree, b.settings).Conditions
 	p.refused = nil
 	if err != nil {
 		p.refused = &model.Condition{

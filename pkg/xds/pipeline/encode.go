@@ -197,8 +197,8 @@ func encodeListener(
 	if named.Clusters, err = encodeAll(resources.Clusters, snapshot.NewCluster); err != nil {
 		return nil, named, err
 	}
-	if l.Tracing != nil {
-		if err := cache.encodeInto(&named, l.Tracing.Collector); err != nil {
+	for _, c := range translate.Collectors(l) {
+		if err := cache.encodeInto(&named, c); err != nil {
 			return nil, named, err
 		}
 	}

@@ -195,8 +195,8 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		for _, c := range must(translate.ListenerResources(listener)).Clusters {
 			add(snapshot.NewCluster(c))
 		}
-		if listener.Tracing != nil {
-			add(snapshot.NewCluster(must(translate.Cluster(listener.Tracing.Collector))))
+		for _, c := range translate.Collectors(listener) {
+			add(snapshot.NewCluster(must(translate.Cluster(c))))
 		}
 	}
 	for _, h := range g.Hosts {

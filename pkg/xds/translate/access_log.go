@@ -1,60 +1,169 @@
 package translate
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	otelv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/open_telemetry/v3"
 	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
-// accessLogs write a JSON line to Envoy's stdout for each request. The line of a request that may be part of a login
-// does not have the identity provider's answer.
+// accessLogs write a line for each request to Envoy's stdout or to a collector.
 func accessLogs(l ir.Listener) ([]*accesslogv3.AccessLog, error) {
-	formats := requestFormats(l.TLS != nil)
-	if l.Lean {
-		lean, err := stdoutLog(leanFormats(formats), nil)
-		return []*accesslogv3.AccessLog{lean}, err
+	logs := l.AccessLogs
+	if l.AccessLog {
+		logs = append(slices.Clone(logs), ir.AccessLog{})
+	}
+	var list []*accesslogv3.AccessLog
+	for _, log := range logs {
+		some, err := accessLog(l, log)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	return list, nil
+}
+
+// accessLog is one log. The line of a request that may be part of a login does not have the identity provider's answer,
+// which may be in the details. Two loggers share the requests then.
+func accessLog(l ir.Listener, log ir.AccessLog) ([]*accesslogv3.AccessLog, error) {
+	formats, only := requestFormats(l), selected(log.Only)
+	if formats[detailsField] == "" || slices.Contains(log.Omit, detailsField) {
+		one, err := logger(log, formats, only...)
+		return []*accesslogv3.AccessLog{one}, err
 	}
 	ofLogin := maps.Clone(formats)
-	ofLogin["response_code_details"] = seam.DetailWords
+	ofLogin[detailsField] = seam.DetailWords
 	// This uses no CEL, because it runs for every request.
 	is401 := seam.AllOf(seam.StatusAtLeast(http.StatusUnauthorized), seam.StatusAtMost(http.StatusUnauthorized))
 	no401 := anyOf(seam.StatusAtMost(http.StatusBadRequest), seam.StatusAtLeast(http.StatusPaymentRequired))
-	all, err := stdoutLog(formats, seam.AllOf(no401, mentionsState(true)))
+	all, err := logger(log, formats, append(slices.Clone(only), no401, mentionsState(true))...)
 	if err != nil {
 		return nil, err
 	}
-	some, err := stdoutLog(ofLogin, anyOf(is401, mentionsState(false)))
+	some, err := logger(log, ofLogin, append(slices.Clone(only), anyOf(is401, mentionsState(false)))...)
 	return []*accesslogv3.AccessLog{all, some}, err
 }
 
-// leanFormats are the fields of a line in the lean profile: without them, nobody finds out what happened. None may have
-// the identity provider's answer.
-func leanFormats(formats map[string]string) map[string]string {
-	lean := map[string]string{}
-	for _, name := range []string{
-		"start_time", "method", "authority", "path", "response_code", "response_flags", "duration_ms", "request_id",
-		"upstream_host", "downstream_remote_address",
-	} {
-		lean[name] = formats[name]
+// detailsField has Envoy's details of a response, the only field that may have what an identity provider answered.
+const detailsField = "response_code_details"
+
+// selected returns the condition of the requests that are logged; none means all.
+func selected(o *ir.LogOnly) []*accesslogv3.AccessLogFilter {
+	if o == nil {
+		return nil
 	}
-	return lean
+	var which []*accesslogv3.AccessLogFilter
+	if o.StatusFrom > 0 {
+		which = append(which, seam.StatusAtLeast(uint32(o.StatusFrom)), seam.StatusAtMost(0)) //nolint:gosec // at most 599
+	}
+	if o.SlowerThan > 0 {
+		which = append(which, &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_DurationFilter{
+			DurationFilter: &accesslogv3.DurationFilter{Comparison: &accesslogv3.ComparisonFilter{
+				Op: accesslogv3.ComparisonFilter_GE, Value: &corev3.RuntimeUInt32{
+					DefaultValue: uint32(o.SlowerThan.Milliseconds()), //nolint:gosec // at most a day
+					RuntimeKey:   "gatehouse.log_duration",            // nothing sets it
+				},
+			}},
+		}})
+	}
+	if o.Millionths > 0 {
+		which = append(which, &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_RuntimeFilter{
+			RuntimeFilter: &accesslogv3.RuntimeFilter{
+				RuntimeKey: "gatehouse.log_share", // nothing sets it
+				PercentSampled: &typev3.FractionalPercent{
+					Numerator: o.Millionths, Denominator: typev3.FractionalPercent_MILLION,
+				},
+				UseIndependentRandomness: true, // clients may choose the request ID
+			},
+		}})
+	}
+	if len(which) == 1 {
+		return which
+	}
+	return []*accesslogv3.AccessLogFilter{anyOf(which...)}
 }
 
-func stdoutLog(formats map[string]string, filter *accesslogv3.AccessLogFilter) (*accesslogv3.AccessLog, error) {
-	config, err := pack(&streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{
-		LogFormat: seam.JSONFormat(formats),
-	}})
-	return &accesslogv3.AccessLog{
-		Name: "envoy.access_loggers.stdout", Filter: filter,
-		ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: config},
-	}, err
+// logger writes lines for the requests that meet all filters.
+func logger(
+	log ir.AccessLog, formats map[string]string, filters ...*accesslogv3.AccessLogFilter,
+) (*accesslogv3.AccessLog, error) {
+	out := &accesslogv3.AccessLog{Name: "envoy.access_loggers.stdout"}
+	switch len(filters) {
+	case 0:
+	case 1:
+		out.Filter = filters[0]
+	default:
+		out.Filter = seam.AllOf(filters...)
+	}
+	fields := fieldsOf(log, formats)
+	var sink seam.Proto = &streamv3.StdoutAccessLog{
+		AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: seam.JSONFormat(fields)},
+	}
+	if log.Collector != nil {
+		out.Name = "envoy.access_loggers.open_telemetry"
+		sink = toCollector(log, fields)
+	}
+	config, err := pack(sink)
+	out.ConfigType = &accesslogv3.AccessLog_TypedConfig{TypedConfig: config}
+	return out, err
+}
+
+// toCollector sends lines to a collector: their fields are attributes.
+func toCollector(log ir.AccessLog, fields map[string]string) *otelv3.OpenTelemetryAccessLogConfig {
+	text := func(key, value string) *commonv1.KeyValue {
+		return &commonv1.KeyValue{Key: key, Value: &commonv1.AnyValue{
+			Value: &commonv1.AnyValue_StringValue{StringValue: value},
+		}}
+	}
+	out := &otelv3.OpenTelemetryAccessLogConfig{
+		LogName: "gatehouse", DisableBuiltinLabels: true,
+		ResourceAttributes: &commonv1.KeyValueList{Values: []*commonv1.KeyValue{text("service.name", log.ServiceName)}},
+		Body:               text("", "%REQ(:METHOD):32% %REQ(:AUTHORITY):256%%PATH(NQ):1024% %RESPONSE_CODE%").GetValue(),
+		Attributes:         &commonv1.KeyValueList{},
+	}
+	out.GrpcService, out.HttpService = otlp(log.Collector)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		out.Attributes.Values = append(out.Attributes.Values, text(name, fields[name]))
+	}
+	return out
+}
+
+// fieldsOf are the fields of a line of one log.
+func fieldsOf(log ir.AccessLog, formats map[string]string) map[string]string {
+	fields := map[string]string{}
+	for name, format := range formats {
+		if !slices.Contains(log.Omit, name) {
+			fields[cmp.Or(log.Rename[name], name)] = format
+		}
+	}
+	for _, f := range log.Fields {
+		switch {
+		case f.Header != "":
+			fields[f.Name] = "%REQ(" + f.Header + "):256%"
+		case f.ResponseHeader != "":
+			fields[f.Name] = "%RESP(" + f.ResponseHeader + "):256%"
+		case f.Claim != "":
+			fields[f.Name] = credential.ClaimFormat(f.Claim)
+		default:
+			fields[f.Name] = strings.ReplaceAll(f.Value, "%", "%%")
+		}
+	}
+	return fields
 }
 
 // mentionsState matches requests with which an identity provider sends browsers back (RFC 6749 section 4.1.2). If
@@ -75,7 +184,7 @@ func anyOf(filters ...*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter
 // requestFormats are the fields of a line of the access log. What a client chooses, or an ext_proc server (the details),
 // is cut, and the path has no query, where tokens and other secrets may be. This uses CEL only where no other operator
 // can do it, because it runs for every request.
-func requestFormats(tls bool) map[string]string {
+func requestFormats(l ir.Listener) map[string]string {
 	formats := map[string]string{
 		"start_time":                       "%START_TIME%",
 		"method":                           "%REQ(:METHOD):32%",
@@ -104,10 +213,24 @@ func requestFormats(tls bool) map[string]string {
 			maps.Copy(formats, f.LogFields())
 		}
 	}
-	if tls {
+	if l.TLS != nil {
 		formats["tls_version"] = "%DOWNSTREAM_TLS_VERSION%"
 		formats["sni"] = "%REQUESTED_SERVER_NAME%"
 		formats["downstream_peer_subject"] = "%CEL(connection.subject_peer_certificate):256%"
 	}
+	if l.Tracing != nil {
+		formats["trace_id"] = "%TRACE_ID%"
+	}
+	if l.Lean {
+		maps.DeleteFunc(formats, func(name, _ string) bool { return !slices.Contains(leanFields(), name) })
+	}
 	return formats
+}
+
+// leanFields are the fields of a line in the lean profile: without them, nobody finds out what happened.
+func leanFields() []string {
+	return []string{
+		"start_time", "method", "authority", "path", "response_code", "response_flags", "duration_ms", "request_id",
+		"trace_id", "upstream_host", "downstream_remote_address",
+	}
 }

@@ -6,3 +6,6 @@ import "google.golang.org/protobuf/types/known/anypb"
 type Message = message
 
 func Pack(m Message) (*anypb.Any, error) { return pack(m) }
+
+// RequestFormats are the fields of a line of the access log.
+var RequestFormats = requestFormats

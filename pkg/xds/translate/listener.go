@@ -96,10 +96,8 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 	if out.Tracing, err = tracing(l.Tracing); err != nil {
 		return nil, err
 	}
-	if l.AccessLog {
-		if out.AccessLog, err = accessLogs(l); err != nil {
-			return nil, err
-		}
+	if out.AccessLog, err = accessLogs(l); err != nil {
+		return nil, err
 	}
 	for _, f := range rows {
 		if f.Manager != nil {

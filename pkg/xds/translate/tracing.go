@@ -12,16 +12,47 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	spans "github.com/gatehouse-gateway/gatehouse/pkg/core/filter/tracing"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
 const (
-	// collectorTimeout is how long a collector may take for some spans. No request waits for it.
+	// collectorTimeout is how long a collector may take for some spans or lines. No request waits for it.
 	collectorTimeout = 5 * time.Second
 	// forceTrace is the header whose requests Envoy traces whatever their share is (HttpConnectionManager.Tracing,
 	// client_sampling).
 	forceTrace = "x-client-trace-id"
 )
+
+// Collectors are the clusters that receive spans and logs of a listener. A collector may be there twice.
+func Collectors(l ir.Listener) []*ir.Cluster {
+	var list []*ir.Cluster
+	if l.Tracing != nil {
+		list = append(list, l.Tracing.Collector.Cluster)
+	}
+	for _, log := range l.AccessLogs {
+		if log.Collector != nil {
+			list = append(list, log.Collector.Cluster)
+		}
+	}
+	return list
+}
+
+// otlp is how a collector is reached: one of the two is nil.
+func otlp(c *ir.Collector) (*corev3.GrpcService, *corev3.HttpService) {
+	if c.Path == "" {
+		return &corev3.GrpcService{
+			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
+				ClusterName: c.Cluster.Name,
+			}},
+			Timeout: seconds(collectorTimeout),
+		}, nil
+	}
+	return nil, &corev3.HttpService{HttpUri: &corev3.HttpUri{
+		Uri: "http://" + c.Cluster.Name + c.Path, Timeout: seconds(collectorTimeout),
+		HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: c.Cluster.Name},
+	}}
+}
 
 // tracing makes a span for each request. A nil Tracing has none.
 func tracing(t *ir.Tracing) (*hcmv3.HttpConnectionManager_Tracing, error) {
@@ -29,19 +60,7 @@ func tracing(t *ir.Tracing) (*hcmv3.HttpConnectionManager_Tracing, error) {
 		return nil, nil //nolint:nilnil // Envoy does not trace then
 	}
 	provider := &tracev3.OpenTelemetryConfig{ServiceName: t.ServiceName}
-	if t.Path == "" {
-		provider.GrpcService = &corev3.GrpcService{
-			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
-				ClusterName: t.Collector.Name,
-			}},
-			Timeout: seconds(collectorTimeout),
-		}
-	} else {
-		provider.HttpService = &corev3.HttpService{HttpUri: &corev3.HttpUri{
-			Uri: "http://" + t.Collector.Name + t.Path, Timeout: seconds(collectorTimeout),
-			HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: t.Collector.Name},
-		}}
-	}
+	provider.GrpcService, provider.HttpService = otlp(t.Collector)
 	config, err := pack(provider)
 	if err != nil {
 		return nil, err
@@ -53,37 +72,17 @@ func tracing(t *ir.Tracing) (*hcmv3.HttpConnectionManager_Tracing, error) {
 		RandomSampling:    &typev3.Percent{Value: t.Sampling},
 		SpawnUpstreamSpan: wrapperspb.Bool(t.UpstreamSpans),
 		Operation:         "%REQ(:METHOD):32% %ROUTE_NAME%",
-		CustomTags:        append(ownTags(), traceTags(t.Tags)...),
+		CustomTags:        append(ownTags(), spans.Tags(t.Tags)...),
 	}, nil
 }
 
 // ownTags are in every span. The first one replaces Envoy's, which has the query, where tokens and other secrets may be.
 func ownTags() []*tracingv3.CustomTag {
 	return []*tracingv3.CustomTag{
-		formatted("http.url", "%REQ(:SCHEME):8%://%REQ(:AUTHORITY):256%%PATH(NQ):1024%"),
-		formatted("gatehouse.service", "%CEL(xds.virtual_host_name)%"),
-		formatted("gatehouse.route", "%ROUTE_NAME%"),
+		spans.Tag("http.url", "%REQ(:SCHEME):8%://%REQ(:AUTHORITY):256%%PATH(NQ):1024%"),
+		spans.Tag("gatehouse.service", "%CEL(xds.virtual_host_name)%"),
+		spans.Tag("gatehouse.route", "%ROUTE_NAME%"),
 	}
-}
-
-func traceTags(tags []ir.TraceTag) (list []*tracingv3.CustomTag) {
-	for _, t := range tags {
-		switch {
-		case t.Header != "":
-			list = append(list, formatted(t.Name, "%REQ("+t.Header+"):256%"))
-		case t.ResponseHeader != "":
-			list = append(list, formatted(t.Name, "%RESP("+t.ResponseHeader+"):256%"))
-		default:
-			list = append(list, &tracingv3.CustomTag{Tag: t.Name, Type: &tracingv3.CustomTag_Literal_{
-				Literal: &tracingv3.CustomTag_Literal{Value: t.Value},
-			}})
-		}
-	}
-	return list
-}
-
-func formatted(name, format string) *tracingv3.CustomTag {
-	return &tracingv3.CustomTag{Tag: name, Type: &tracingv3.CustomTag_Value{Value: format}}
 }
 
 // traceHeaders change the headers of a request before it is decided whether it is traced. A request with a traceparent

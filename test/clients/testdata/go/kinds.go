@@ -209,6 +209,7 @@ var schemas = map[string]func([]byte) *FilterCreate_FilterConfig{
 	"CORSFilter":           typed((*FilterCreate_FilterConfig).FromCORSFilter),
 	"CSRFFilter":           typed((*FilterCreate_FilterConfig).FromCSRFFilter),
 	"RequestIDFilter":      typed((*FilterCreate_FilterConfig).FromRequestIDFilter),
+	"TracingFilter":        typed((*FilterCreate_FilterConfig).FromTracingFilter),
 	"RedirectFilter":       typed((*FilterCreate_FilterConfig).FromRedirectFilter),
 	"DirectResponseFilter": typed((*FilterCreate_FilterConfig).FromDirectResponseFilter),
 	"BodyLimitFilter":      typed((*FilterCreate_FilterConfig).FromBodyLimitFilter),

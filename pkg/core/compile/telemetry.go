@@ -1,0 +1,120 @@
+package compile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+)
+
+// addTelemetry says where spans and logs of requests go. If a collector cannot be used, they are missing, and requests
+// are answered as before.
+func addTelemetry(l *ir.Listener, t *model.ProxyTree, s Settings, _ ir.Needs) {
+	told := TelemetryOf(t, s)
+	if l.Tracing, l.AccessLogs = told.Tracing, told.AccessLogs; len(l.AccessLogs) > 0 {
+		l.AccessLog = false
+	}
+}
+
+// Telemetry is what a proxy tells about its requests.
+type Telemetry struct {
+	// Tracing says where spans go; nil means nowhere.
+	Tracing    *ir.Tracing
+	AccessLogs []ir.AccessLog
+	// Conditions say why a global config sends nothing.
+	Conditions []model.Condition
+}
+
+// TelemetryOf returns what the global configs of a proxy want to be told about its requests. Of those for tracing, the
+// first by name applies; each access log is a log of its own.
+func TelemetryOf(t *model.ProxyTree, s Settings) (told Telemetry) {
+	traced := false
+	for _, g := range t.GlobalConfigs {
+		var err error
+		switch {
+		case g.Type == model.GlobalConfigAccessLog:
+			var log ir.AccessLog
+			if log, err = accessLogOf(g, t, s); err == nil {
+				told.AccessLogs = append(told.AccessLogs, log)
+			} else {
+				err = fmt.Errorf("this log is not written: %w", err)
+			}
+		case g.Type == model.GlobalConfigTracing && !traced:
+			traced = true
+			if told.Tracing, err = tracingOf(g, t, s); err != nil {
+				err = fmt.Errorf("requests are not traced: %w", err)
+			}
+		}
+		if err != nil {
+			told.Conditions = append(told.Conditions, model.Condition{
+				Key: g.Key(), Code: model.Quarantined, Message: err.Error(),
+			})
+		}
+	}
+	return told
+}
+
+func tracingOf(g *model.ParsedGlobalConfig, t *model.ProxyTree, s Settings) (*ir.Tracing, error) {
+	c, ok := g.Spec.(*model.TracingConfig)
+	if !ok || g.Fault != nil {
+		return nil, unreadable(g)
+	}
+	out := &ir.Tracing{
+		ServiceName: cmp.Or(c.ServiceName, t.Proxy.Name), Sampling: 100,
+		IgnoreParent: c.Parent == model.ParentIgnore, ForceHeader: c.ForceHeader,
+		UpstreamSpans: c.UpstreamSpans,
+	}
+	if c.Sampling != nil {
+		out.Sampling = *c.Sampling
+	}
+	for _, tag := range c.Tags {
+		out.Tags = append(out.Tags, ir.TraceTag(tag))
+	}
+	var err error
+	out.Collector, err = collector(Places(t.Named, s)(g.Key()), c.Upstream, c.Path)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func accessLogOf(g *model.ParsedGlobalConfig, t *model.ProxyTree, s Settings) (out ir.AccessLog, err error) {
+	c, ok := g.Spec.(*model.AccessLogConfig)
+	if !ok || g.Fault != nil {
+		return out, unreadable(g)
+	}
+	out = ir.AccessLog{ServiceName: t.Proxy.Name, Omit: c.Omit, Rename: c.Rename}
+	for _, f := range c.Fields {
+		out.Fields = append(out.Fields, ir.LogField(f))
+	}
+	if o := c.Only; o != nil {
+		const percent = 10_000
+		out.Only = &ir.LogOnly{
+			StatusFrom: o.StatusFrom, SlowerThan: time.Duration(o.SlowerThan), Millionths: uint32(o.Percent*percent + 0.5),
+		}
+	}
+	if c.Upstream != "" {
+		out.Collector, err = collector(Places(t.Named, s)(g.Key()), c.Upstream, c.Path)
+	}
+	return out, err
+}
+
+func unreadable(g *model.ParsedGlobalConfig) error {
+	return fmt.Errorf("its configuration cannot be read: %w", cmp.Or(g.Fault, errors.New("it is not that of a "+g.Type)))
+}
+
+// collector returns an upstream that receives OTLP, and the path if it does so over HTTP.
+func collector(at seam.Place, upstream, path string) (*ir.Collector, error) {
+	cluster, err := at.Server(upstream, false)
+	if err != nil {
+		return nil, err
+	}
+	if u := at.Upstream(upstream); u.Protocol == "h2" || u.Protocol == "h2c" {
+		path = ""
+	}
+	return &ir.Collector{Cluster: cluster, Path: path}, nil
+}

@@ -1,0 +1,66 @@
+package ir
+
+import "time"
+
+// Collector receives spans or logs (OpenTelemetry, OTLP).
+type Collector struct {
+	Cluster *Cluster `json:"cluster"`
+	// Path is its path over HTTP; empty means gRPC.
+	Path string `json:"path,omitempty"`
+}
+
+// Tracing sets which requests have spans, what these say, and where they go.
+type Tracing struct {
+	Collector *Collector `json:"collector"`
+	// ServiceName is the name of the gateway in traces.
+	ServiceName string `json:"serviceName"`
+	// Sampling is how many of 100 requests are traced.
+	Sampling float64 `json:"sampling"`
+	// IgnoreParent removes the trace context of clients.
+	IgnoreParent bool `json:"ignoreParent,omitempty"`
+	// ForceHeader is a header whose requests are always traced; empty means none.
+	ForceHeader string `json:"forceHeader,omitempty"`
+	// UpstreamSpans adds a span for each try at an upstream.
+	UpstreamSpans bool       `json:"upstreamSpans,omitempty"`
+	Tags          []TraceTag `json:"tags,omitempty"`
+}
+
+// TraceTag is a tag of spans, with one of a text, a header of the request and a header of the response.
+type TraceTag struct {
+	Name           string `json:"name"`
+	Value          string `json:"value,omitempty"`
+	Header         string `json:"header,omitempty"`
+	ResponseHeader string `json:"responseHeader,omitempty"`
+}
+
+// AccessLog is a log of requests.
+type AccessLog struct {
+	// Collector receives the log; nil means Envoy's standard output.
+	Collector *Collector `json:"collector,omitempty"`
+	// ServiceName is the name of the gateway for the collector.
+	ServiceName string `json:"serviceName"`
+	// Omit and Rename change the fields that every log has; Fields are added.
+	Omit   []string          `json:"omit,omitempty"`
+	Rename map[string]string `json:"rename,omitempty"`
+	Fields []LogField        `json:"fields,omitempty"`
+	// Only selects requests; nil means all.
+	Only *LogOnly `json:"only,omitempty"`
+}
+
+// LogField is a field of a log, with one of a text, a header of the request, a header of the response and a claim.
+type LogField struct {
+	Name           string `json:"name"`
+	Value          string `json:"value,omitempty"`
+	Header         string `json:"header,omitempty"`
+	ResponseHeader string `json:"responseHeader,omitempty"`
+	Claim          string `json:"claim,omitempty"`
+}
+
+// LogOnly selects the requests that meet any of these. Zero values select none.
+type LogOnly struct {
+	// StatusFrom selects responses with this status or a higher one, and requests without a response.
+	StatusFrom int           `json:"statusFrom,omitempty"`
+	SlowerThan time.Duration `json:"slowerThan,omitempty"`
+	// Millionths is a share of all requests, in millionths.
+	Millionths uint32 `json:"millionths,omitempty"`
+}

@@ -1,0 +1,153 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// AccessLogConfig is an access log of a proxy. Each one that applies to a proxy is a log of its own; together they
+// replace the log of the setting access-log.
+// +page=accesslog.md
+// +example={upstream: collector, omit: [user_agent], rename: {duration_ms: latency}, fields: [{name: tenant, header: x-tenant}],
+// only: {status_from: 400, slower_than: 1s, percent: 1}}
+type AccessLogConfig struct {
+	// Name of the upstream that is the collector (OpenTelemetry, OTLP), over gRPC if its protocol is h2c or h2, and over
+	// HTTP otherwise. Absent means Envoy's standard output, as lines of JSON.
+	Upstream string `json:"upstream,omitempty"`
+	// Path of the collector for logs over HTTP. Default: /v1/logs.
+	Path string `json:"path,omitempty"`
+	// Fields that are left out.
+	// +items={type: string}
+	Omit []string `json:"omit,omitempty"`
+	// Other names for fields.
+	// +additionalProperties={type: string, minLength: 1, maxLength: maxTagText}
+	Rename map[string]string `json:"rename,omitempty"`
+	// Fields that are added. One with the name of another field replaces it.
+	// +maxItems=maxTags
+	Fields []LogField `json:"fields,omitempty"`
+	// Which requests are logged; absent means all.
+	Only *LogOnly `json:"only,omitempty"`
+}
+
+// LogField is a field of an access log. Exactly one of value, header, response_header and claim says what it has.
+type LogField struct {
+	// +required
+	// +minLength=1
+	Name string `json:"name"`
+	// The same text in all lines.
+	Value string `json:"value,omitempty"`
+	// The first 256 bytes of a header of the request.
+	Header string `json:"header,omitempty"`
+	// The first 256 bytes of a header of the response.
+	ResponseHeader string `json:"response_header,omitempty"`
+	// The first 256 bytes of a claim of a token that http_filter_jwt has verified, or of a login.
+	Claim string `json:"claim,omitempty"`
+}
+
+// LogOnly selects requests. One that meets any of these is logged.
+type LogOnly struct {
+	// Responses with this status or a higher one, and requests that got no response.
+	// +minimum=100
+	// +maximum=599
+	StatusFrom int `json:"status_from,omitempty"`
+	// Requests that took this long or longer.
+	// +anyOf=[{type: string}]
+	// +example=1s
+	SlowerThan Duration `json:"slower_than,omitempty"`
+	// The share of all requests, in percent.
+	// +minimum=0
+	// +maximum=100
+	Percent float64 `json:"percent,omitempty"`
+}
+
+// LogFieldNames are the fields of a line of the access log, sorted. The last four are those of proxies with
+// traces, and of HTTPS listeners.
+func LogFieldNames() []string {
+	return []string{
+		"authority", "bytes_received", "bytes_sent", "client", "downstream_direct_remote_address",
+		"downstream_remote_address", "duration_ms", "method", "path", "protocol", "request_id", "response_code",
+		"response_code_details", "response_flags", "route", "service", "start_time", "subject", "upstream_cluster",
+		"upstream_duration_ms", "upstream_host", "upstream_transport_failure", "user_agent",
+		"trace_id", "downstream_peer_subject", "sni", "tls_version",
+	}
+}
+
+func readAccessLog(v *validator, at, _ string, config JSON) Spec {
+	c := AccessLogConfig{Path: "/v1/logs"}
+	if !v.decode(at, config, &c) {
+		return &c
+	}
+	if c.Upstream != "" {
+		v.name(at+".upstream", c.Upstream, true)
+	}
+	v.urlPath(at+".path", c.Path)
+	known := LogFieldNames()
+	for i, name := range c.Omit {
+		v.oneOf(fmt.Sprintf("%s.omit[%d]", at, i), name, known)
+	}
+	v.logNames(at, c, known)
+	v.logFields(at+".fields", c.Fields)
+	if c.Only != nil {
+		v.logOnly(at+".only", *c.Only)
+	}
+	return &c
+}
+
+// logNames accepts fields whose names differ.
+func (v *validator) logNames(at string, c AccessLogConfig, known []string) {
+	names := map[string]bool{}
+	for _, name := range known {
+		names[name] = !slices.Contains(c.Omit, name) && c.Rename[name] == ""
+	}
+	for _, from := range slices.Sorted(maps.Keys(c.Rename)) {
+		field, to := at+".rename."+from, c.Rename[from]
+		v.oneOf(at+".rename", from, known)
+		v.recordedName(field, to)
+		if names[to] {
+			v.add(field, "%q is another field", to)
+		}
+		names[to] = true
+	}
+}
+
+func (v *validator) logFields(field string, fields []LogField) {
+	if len(fields) > maxTags {
+		v.add(field, "has %d fields; at most %d are allowed", len(fields), maxTags)
+		return
+	}
+	seen := map[string]bool{}
+	for i, f := range fields {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		v.recordedName(at+".name", f.Name)
+		if seen[f.Name] {
+			v.add(at+".name", "%q is a field twice", f.Name)
+		}
+		seen[f.Name] = true
+		if f.Claim != "" {
+			v.claim(at+".claim", f.Claim)
+			if strings.ContainsAny(f.Claim, "%:()") {
+				v.add(at+".claim", "%q has one of %% : ( ), which a field cannot read", f.Claim)
+			}
+		}
+		v.recorded(at, f.Value, map[string]string{"header": f.Header, "response_header": f.ResponseHeader}, f.Claim)
+	}
+}
+
+func (v *validator) logOnly(at string, o LogOnly) {
+	if o.StatusFrom != 0 {
+		v.checkRange(at+".status_from", o.StatusFrom, 100, 599)
+	}
+	v.duration(at+".slower_than", o.SlowerThan)
+	if o.SlowerThan != 0 && time.Duration(o.SlowerThan) < time.Millisecond {
+		v.add(at+".slower_than", "%s is less than 1ms", time.Duration(o.SlowerThan))
+	}
+	v.sampling(at+".percent", &o.Percent)
+	if o == (LogOnly{}) {
+		v.add(at, "selects no request; leave it out to log all")
+	}
+}
+
+func (c *AccessLogConfig) uses() []Key { return askedUpstream(c.Upstream) }

@@ -1,0 +1,83 @@
+package model_test
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+)
+
+var _ = Describe("Spans and logs", func() {
+	refusals := func(kind, config string) []string {
+		var list []string
+		for _, e := range (&model.GlobalConfig{Name: "g", Type: kind, Config: model.JSON(config)}).Validate() {
+			list = append(list, e.Field+" "+e.Message)
+		}
+		return list
+	}
+
+	DescribeTable("have no header with a secret", func(header, message string) {
+		for kind, config := range map[string]string{
+			model.GlobalConfigTracing:   `{"upstream":"c","tags":[{"name":"a","header":%[1]q},{"name":"b","response_header":%[1]q}],"force_header":%[1]q}`,
+			model.GlobalConfigAccessLog: `{"fields":[{"name":"a","header":%[1]q},{"name":"b","response_header":%[1]q}]}`,
+		} {
+			list := refusals(kind, fmt.Sprintf(config, header))
+			Expect(len(list)).To(BeNumerically(">=", 2), kind)
+			Expect(list).To(HaveEach(ContainSubstring(message)))
+		}
+	},
+		Entry(nil, "Authorization", "has credentials"),
+		Entry(nil, "cookie", "has credentials"),
+		Entry(nil, "Set-Cookie", "has credentials"),
+		Entry(nil, "Proxy-Authorization", "has credentials"),
+		Entry(nil, "X-Api-Key", "has credentials"),
+		Entry(nil, "Referer", "has an address with its query"),
+		Entry(nil, "Location", "has an address with its query"),
+		Entry(nil, ":path", "has an address with its query"),
+		Entry(nil, "a%REQ(cookie)%", "is not an HTTP token"),
+		Entry(nil, "a%b", "is not an HTTP token"),
+		Entry(nil, "a?cookie", "is not an HTTP token"),
+		Entry(nil, strings.Repeat("a", 300), "has more than"),
+	)
+
+	It("are bounded", func() {
+		many := strings.TrimSuffix(strings.Repeat(`{"name":"a","value":"b"},`, 33), ",")
+		Expect(refusals(model.GlobalConfigTracing, `{"upstream":"c","tags":[`+many+`]}`)).To(Equal([]string{"config.tags has 33 tags; at most 32 are allowed"}))
+		Expect(refusals(model.GlobalConfigAccessLog, `{"fields":[`+many+`]}`)).To(Equal([]string{"config.fields has 33 fields; at most 32 are allowed"}))
+		long := strings.Repeat("x", 257)
+		Expect(refusals(model.GlobalConfigTracing, `{"upstream":"c","tags":[{"name":"a","value":"`+long+`"}]}`)).To(Equal([]string{"config.tags[0].value has more than 256 characters"}))
+	})
+
+	DescribeTable("have one name for each field", func(config, refusal string) {
+		if refusal == "" {
+			Expect(refusals(model.GlobalConfigAccessLog, config)).To(BeEmpty())
+			return
+		}
+		Expect(refusals(model.GlobalConfigAccessLog, config)).To(Equal([]string{refusal}))
+	},
+		Entry("a name that is free", `{"rename":{"path":"url"}}`, ""),
+		Entry("the name of another", `{"rename":{"path":"service"}}`, `config.rename.path "service" is another field`),
+		Entry("the name of one that is left out", `{"rename":{"path":"service"},"omit":["service"]}`, ""),
+		Entry("one that has another name itself", `{"rename":{"path":"service","service":"name"}}`, ""),
+		Entry("one name for two", `{"rename":{"path":"url","service":"url"}}`, `config.rename.service "url" is another field`),
+		Entry("a field instead of another", `{"fields":[{"name":"service","value":"x"}]}`, ""),
+		Entry("an empty name", `{"rename":{"path":""}}`, "config.rename.path is required"),
+	)
+
+	DescribeTable("of a claim", func(claim, refusal string) {
+		list := refusals(model.GlobalConfigAccessLog, fmt.Sprintf(`{"fields":[{"name":"a","claim":%q}]}`, claim))
+		if refusal == "" {
+			Expect(list).To(BeEmpty())
+			return
+		}
+		Expect(list).To(ContainElement(ContainSubstring(refusal)))
+	},
+		Entry(nil, "realm.roles", ""),
+		Entry(nil, "a:b", "which a field cannot read"),
+		Entry(nil, "a)%REQ(cookie)%", "which a field cannot read"),
+		Entry(nil, "a..b", "is not the name of a claim"),
+	)
+})
