@@ -85,7 +85,7 @@ var _ = Describe("A database that was lost", func() {
 
 		g = startOn(GinkgoT().TempDir(), "--allow-empty")
 		Eventually(gw.answers).WithArguments("shop.example", "/").Should(ContainSubstring("connection refused"))
-		Expect(ready(g)()).To(Equal(http.StatusOK))
+		Eventually(ready(g)).Should(Equal(http.StatusOK))
 		Expect(g.Records(held)).To(BeEmpty())
 	})
 
