@@ -103,6 +103,7 @@ var _ = Describe("The access logs of a proxy", func() {
 		stop()
 		t.get("shop.example", "/after")
 		Eventually(t.line).WithArguments("/after").ShouldNot(BeNil())
+		Expect(read(adminOf(t.plane), "/stats?filter=logs_dropped")).To(MatchRegexp(`^access_logs[.]open_telemetry_access_log[.]logs_dropped: [1-9]`))
 	})
 
 	It("are refused with what is wrong", func() {

@@ -18,18 +18,19 @@ import (
 type traced struct {
 	gateway
 	collector *testkit.Collector
+	plane     *testkit.Gatehouse
 }
 
 // newTraced starts a gateway with the service shop and a collector.
 func newTraced() traced {
 	GinkgoHelper()
-	_, gw, _ := shop("--access-log", "off")
+	g, gw, _ := shop("--access-log", "off")
 	collector, err := testkit.StartCollector()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(collector.Close)
 	post(gw.api, "/upstream", "Upstream_name=grpc", "Upstream_ip=127.0.0.1", "Upstream_protocol=h2c", fmt.Sprint("Upstream_port=", collector.GRPC))
 	post(gw.api, "/upstream", "Upstream_name=http", "Upstream_ip=127.0.0.1", fmt.Sprint("Upstream_port=", collector.HTTP))
-	return traced{gw, collector}
+	return traced{gw, collector, g}
 }
 
 // trace sets the configuration, and returns when it is live.
@@ -184,6 +185,9 @@ var _ = Describe("Tracing", func() {
 		stop()
 		t.get("shop.example", "/after")
 		t.spansOf("/after", 1)
+		stats := read(adminOf(t.plane), "/stats?filter=^(tracing|cluster[.]grpc)[.]")
+		Expect(stats).To(And(MatchRegexp(`(?m)^tracing[.]opentelemetry[.]spans_sent: [1-9]`), ContainSubstring("tracing.opentelemetry.spans_dropped: ")))
+		Expect(stats).To(MatchRegexp(`(?m)^cluster[.]grpc[.]upstream_cx_connect_fail: [1-9]`), "spans that were sent, and did not arrive")
 	})
 
 	It("is refused with what is wrong", func() {
