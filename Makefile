@@ -105,6 +105,10 @@ providers: ## fetch the identity providers of the tests to bin/oidc-provider and
 valgrind: ## fetch Valgrind, which counts the instructions of Envoy, to bin/valgrind
 	@hack/valgrind.sh
 
+.PHONY: prometheus
+prometheus: ## fetch Prometheus, which runs the alerts and the queries of the dashboards in the tests, to bin/prometheus
+	@hack/prometheus.sh
+
 .PHONY: chromium
 chromium: build envoy providers ## run the specs of HTTPS and logins with a headless Chromium from Debian (350 MB, so not in CI)
 	@hack/chromium.sh
@@ -151,7 +155,7 @@ image-control-plane: image-files ## build gatehouse-control-plane:local, the con
 	$(DOCKER) build --network none --target control-plane -t $(CONTROL_PLANE_IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 # What the specs run, besides bin/gatehouse.
-PARTS := build envoy postgres redis ratelimit kubernetes schemathesis clients providers valgrind
+PARTS := build envoy postgres redis ratelimit kubernetes schemathesis clients providers valgrind prometheus
 
 .PHONY: test
 test: ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers

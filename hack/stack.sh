@@ -259,6 +259,7 @@ write_files() {
 	for file in nginx.conf gateway.yaml prometheus.yml; do
 		put "$STACK_DIR/config/$file" <"hack/stack/$file"
 	done
+	put "$STACK_DIR/config/alerts.yaml" <charts/gatehouse/files/alerts.yaml
 }
 
 # api PATH [CURL ARG...] prints the answer of the REST API.

@@ -20,7 +20,7 @@ func Binary(name string) (string, error) {
 	}
 	path := filepath.Join(root, "bin", name)
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("looking for %s: %w; run `make build envoy redis ratelimit kubernetes providers valgrind`", name, err)
+		return "", fmt.Errorf("looking for %s: %w; run `make build envoy redis ratelimit kubernetes providers valgrind prometheus`", name, err)
 	}
 	return path, nil
 }

@@ -142,6 +142,8 @@ var _ = Describe("the local stack", Ordered, func() {
 			"gatehouse:1323": "up", "edge:9001": "up", "inner:9001": "up", "ratelimit:18004": "up", "127.0.0.1:9090": "up",
 		}))
 		Eventually(func() string { return s.sample("sum(gatehouse_envoys)") }).Should(Equal("2"))
+		// Prometheus has the alerts.
+		Eventually(func() string { return s.sample("sum(prometheus_rule_group_rules)") }).Should(Equal("15"))
 	})
 
 	It("uses renewed certificates, and restarts only what must be restarted", func() {
