@@ -49,6 +49,27 @@ var _ = Describe("A GlobalConfig", func() {
 		Expect(*objectIn(step, "GlobalConfig shop/limits")).To(Equal(translate.Object{Generation: 3, Ignored: true}))
 	})
 
+	It("names the Service of a collector, whose appProtocol decides between gRPC and HTTP", func() {
+		const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: collector, namespace: tools}
+spec: {ports: [{name: grpc, port: 4317, appProtocol: kubernetes.io/h2c}, {name: http, port: 4318}]}`
+		for port, protocol := range map[string]string{"4317": "h2c", "4318": "http"} {
+			for _, kind := range []string{model.GlobalConfigTracing, model.GlobalConfigAccessLog} {
+				step := newCluster(service, `
+apiVersion: gateway.gatehouse.dev/v1
+kind: GlobalConfig
+metadata: {name: telemetry, namespace: tools}
+spec: {type: `+kind+`, config: '{"upstream": "collector.`+port+`"}'}`).step()
+				Expect(problems(step, "GlobalConfig tools/telemetry")).To(BeEmpty())
+				upstream := upstreamsOf(step)[0]
+				Expect(upstream.Protocol).To(Equal(protocol))
+				Expect(string(find[*model.GlobalConfig](step, model.GlobalConfigKey("tools.telemetry")).Config)).To(MatchJSON(`{"upstream": "` + upstream.Name + `"}`))
+			}
+		}
+	})
+
 	It("reports what is wrong with it", func() {
 		step := newCluster(strings.Replace(limits, `"shop"`, `""`, 1)).step()
 		Expect(problems(step, "GlobalConfig shop/limits")).To(Equal([]string{"spec.config Invalid: domain: is required"}))
