@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
@@ -113,8 +116,10 @@ func collector(at seam.Place, upstream, path string) (*ir.Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u := at.Upstream(upstream); u.Protocol == "h2" || u.Protocol == "h2c" {
+	u := at.Upstream(upstream)
+	if u.Protocol == "h2" || u.Protocol == "h2c" {
 		path = ""
 	}
-	return &ir.Collector{Cluster: cluster, Path: path}, nil
+	host := net.JoinHostPort(strings.TrimSuffix(u.IP, "."), strconv.Itoa(u.Port))
+	return &ir.Collector{Cluster: cluster, Host: host, Path: path}, nil
 }

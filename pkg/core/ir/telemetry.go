@@ -5,6 +5,8 @@ import "time"
 // Collector receives spans or logs (OpenTelemetry, OTLP).
 type Collector struct {
 	Cluster *Cluster `json:"cluster"`
+	// Host is the Host header, with the port.
+	Host string `json:"host"`
 	// Path is its path over HTTP; empty means gRPC.
 	Path string `json:"path,omitempty"`
 }

@@ -58,7 +58,7 @@ type LogOnly struct {
 	// +example=1s
 	SlowerThan Duration `json:"slower_than,omitempty"`
 	// The share of all requests, in percent.
-	// +minimum=0
+	// +minimum=0.0001
 	// +maximum=100
 	Percent float64 `json:"percent,omitempty"`
 }
@@ -90,6 +90,9 @@ func readAccessLog(v *validator, at, _ string, config JSON) Spec {
 	}
 	v.logNames(at, c, known)
 	v.logFields(at+".fields", c.Fields)
+	if len(c.Fields) == 0 && !slices.ContainsFunc(known, func(name string) bool { return !slices.Contains(c.Omit, name) }) {
+		v.add(at+".omit", "leaves no field; leave it out or add fields")
+	}
 	if c.Only != nil {
 		v.logOnly(at+".only", *c.Only)
 	}
@@ -144,7 +147,9 @@ func (v *validator) logOnly(at string, o LogOnly) {
 	if o.SlowerThan != 0 && time.Duration(o.SlowerThan) < time.Millisecond {
 		v.add(at+".slower_than", "%s is less than 1ms", time.Duration(o.SlowerThan))
 	}
-	v.sampling(at+".percent", &o.Percent)
+	if o.Percent != 0 && (o.Percent < 0.0001 || o.Percent > 100) {
+		v.add(at+".percent", "%v is not between 0.0001 and 100", o.Percent)
+	}
 	if o == (LogOnly{}) {
 		v.add(at, "selects no request; leave it out to log all")
 	}

@@ -77,9 +77,10 @@ func readTracing(v *validator, at, _ string, config JSON) Spec {
 	return &c
 }
 
+// sampling accepts a share that Envoy can take: it rounds to hundredths.
 func (v *validator) sampling(field string, share *float64) {
-	if share != nil && !(*share >= 0 && *share <= 100) {
-		v.add(field, "%v is not between 0 and 100", *share)
+	if share != nil && *share != 0 && (*share < 0.01 || *share > 100) {
+		v.add(field, "%v is neither 0 nor between 0.01 and 100", *share)
 	}
 }
 

@@ -51,6 +51,24 @@ var _ = Describe("Spans and logs", func() {
 		Expect(refusals(model.GlobalConfigTracing, `{"upstream":"c","tags":[{"name":"a","value":"`+long+`"}]}`)).To(Equal([]string{"config.tags[0].value has more than 256 characters"}))
 	})
 
+	DescribeTable("are a share that Envoy can take", func(kind, config string, refused bool) {
+		Expect(refusals(kind, config)).To(HaveLen(map[bool]int{true: 1}[refused]), config)
+	},
+		Entry(nil, model.GlobalConfigTracing, `{"upstream":"c","sampling":0}`, false),
+		Entry(nil, model.GlobalConfigTracing, `{"upstream":"c","sampling":0.01}`, false),
+		Entry(nil, model.GlobalConfigTracing, `{"upstream":"c","sampling":0.001}`, true),
+		Entry(nil, model.GlobalConfigTracing, `{"upstream":"c","sampling":100.1}`, true),
+		Entry(nil, model.GlobalConfigTracing, `{"upstream":"c","sampling":-1}`, true),
+		Entry(nil, model.GlobalConfigAccessLog, `{"only":{"percent":0.0001}}`, false),
+		Entry(nil, model.GlobalConfigAccessLog, `{"only":{"percent":0.00001}}`, true),
+	)
+
+	It("have a field", func() {
+		all := `"` + strings.Join(model.LogFieldNames(), `","`) + `"`
+		Expect(refusals(model.GlobalConfigAccessLog, `{"omit":[`+all+`]}`)).To(Equal([]string{"config.omit leaves no field; leave it out or add fields"}))
+		Expect(refusals(model.GlobalConfigAccessLog, `{"omit":[`+all+`],"fields":[{"name":"a","value":"b"}]}`)).To(BeEmpty())
+	})
+
 	DescribeTable("have one name for each field", func(config, refusal string) {
 		if refusal == "" {
 			Expect(refusals(model.GlobalConfigAccessLog, config)).To(BeEmpty())

@@ -16,7 +16,6 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
@@ -158,7 +157,7 @@ func fieldsOf(log ir.AccessLog, formats map[string]string) map[string]string {
 		case f.ResponseHeader != "":
 			fields[f.Name] = "%RESP(" + f.ResponseHeader + "):256%"
 		case f.Claim != "":
-			fields[f.Name] = credential.ClaimFormat(f.Claim)
+			fields[f.Name] = seam.ClaimFormat(f.Claim)
 		default:
 			fields[f.Name] = strings.ReplaceAll(f.Value, "%", "%%")
 		}

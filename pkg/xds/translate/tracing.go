@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
-	spans "github.com/gatehouse-gateway/gatehouse/pkg/core/filter/tracing"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
@@ -43,13 +42,13 @@ func otlp(c *ir.Collector) (*corev3.GrpcService, *corev3.HttpService) {
 	if c.Path == "" {
 		return &corev3.GrpcService{
 			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
-				ClusterName: c.Cluster.Name,
+				ClusterName: c.Cluster.Name, Authority: c.Host,
 			}},
 			Timeout: seconds(collectorTimeout),
 		}, nil
 	}
 	return nil, &corev3.HttpService{HttpUri: &corev3.HttpUri{
-		Uri: "http://" + c.Cluster.Name + c.Path, Timeout: seconds(collectorTimeout),
+		Uri: "http://" + c.Host + c.Path, Timeout: seconds(collectorTimeout),
 		HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: c.Cluster.Name},
 	}}
 }
@@ -72,16 +71,16 @@ func tracing(t *ir.Tracing) (*hcmv3.HttpConnectionManager_Tracing, error) {
 		RandomSampling:    &typev3.Percent{Value: t.Sampling},
 		SpawnUpstreamSpan: wrapperspb.Bool(t.UpstreamSpans),
 		Operation:         "%REQ(:METHOD):32% %ROUTE_NAME%",
-		CustomTags:        append(ownTags(), spans.Tags(t.Tags)...),
+		CustomTags:        append(ownTags(), seam.TraceTags(t.Tags)...),
 	}, nil
 }
 
 // ownTags are in every span. The first one replaces Envoy's, which has the query, where tokens and other secrets may be.
 func ownTags() []*tracingv3.CustomTag {
 	return []*tracingv3.CustomTag{
-		spans.Tag("http.url", "%REQ(:SCHEME):8%://%REQ(:AUTHORITY):256%%PATH(NQ):1024%"),
-		spans.Tag("gatehouse.service", "%CEL(xds.virtual_host_name)%"),
-		spans.Tag("gatehouse.route", "%ROUTE_NAME%"),
+		seam.TraceTag("http.url", "%REQ(:SCHEME):8%://%REQ(:AUTHORITY):256%%PATH(NQ):1024%"),
+		seam.TraceTag("gatehouse.service", "%CEL(xds.virtual_host_name)%"),
+		seam.TraceTag("gatehouse.route", "%ROUTE_NAME%"),
 	}
 }
 

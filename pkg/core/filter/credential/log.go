@@ -2,7 +2,6 @@ package credential
 
 import (
 	"net/http"
-	"strings"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -129,12 +128,7 @@ func clientField() map[string]string {
 	return map[string]string{"client": text}
 }
 
-// ClaimFormat is the format of the access log for a claim of a token, with dots between the steps to it.
-func ClaimFormat(claim string) string {
-	return "%DYNAMIC_METADATA(" + seam.TokenFilter + ":" + seam.Claims + ":" + strings.ReplaceAll(claim, ".", ":") + "):256%"
-}
-
 // subjectField is who a token was issued for.
 func subjectField() map[string]string {
-	return map[string]string{"subject": ClaimFormat("sub")}
+	return map[string]string{"subject": seam.ClaimFormat("sub")}
 }

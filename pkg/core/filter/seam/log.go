@@ -1,6 +1,8 @@
 package seam
 
 import (
+	"strings"
+
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -12,6 +14,11 @@ const RequestID = `%CEL(request.headers['x-request-id'].matches('^[0-9A-Za-z-]+$
 
 // DetailWords are the first words of the details: Envoy's own text, which ends in a colon before any other.
 const DetailWords = `%CEL(re.extract(` + Details + `, r"^([A-Za-z_ ,.'{}\[\]]+)", r"\1"))%`
+
+// ClaimFormat is the format of the access log for a claim of a token, with dots between the steps to it.
+func ClaimFormat(claim string) string {
+	return "%DYNAMIC_METADATA(" + TokenFilter + ":" + Claims + ":" + strings.ReplaceAll(claim, ".", ":") + "):256%"
+}
 
 // PlainText is the form of every refusal: a line of plain text (ADR 0092).
 func PlainText(line string) *corev3.SubstitutionFormatString {

@@ -4,7 +4,6 @@ package tracing
 
 import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	tracingv3 "github.com/envoyproxy/go-control-plane/envoy/type/tracing/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
@@ -48,29 +47,7 @@ func trace(r *ir.Route, out *routev3.Route) error {
 		RandomSampling: &typev3.FractionalPercent{
 			Numerator: p.Millionths, Denominator: typev3.FractionalPercent_MILLION,
 		},
-		CustomTags: Tags(p.Tags),
+		CustomTags: seam.TraceTags(p.Tags),
 	}
 	return nil
-}
-
-// Tags returns tags for Envoy.
-func Tags(tags []ir.TraceTag) (list []*tracingv3.CustomTag) {
-	for _, t := range tags {
-		switch {
-		case t.Header != "":
-			list = append(list, Tag(t.Name, "%REQ("+t.Header+"):256%"))
-		case t.ResponseHeader != "":
-			list = append(list, Tag(t.Name, "%RESP("+t.ResponseHeader+"):256%"))
-		default:
-			list = append(list, &tracingv3.CustomTag{Tag: t.Name, Type: &tracingv3.CustomTag_Literal_{
-				Literal: &tracingv3.CustomTag_Literal{Value: t.Value},
-			}})
-		}
-	}
-	return list
-}
-
-// Tag returns a tag in the format of the access log.
-func Tag(name, format string) *tracingv3.CustomTag {
-	return &tracingv3.CustomTag{Tag: name, Type: &tracingv3.CustomTag_Value{Value: format}}
 }
