@@ -79,7 +79,7 @@ jobs=(
 	'with_race 2 4' 'without_race 2 3' 'with_race 3 4'
 )
 failed=()
-declare -A running
+declare -A running=()
 # next waits until one is done.
 next() {
 	local pid status=0
