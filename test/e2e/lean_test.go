@@ -27,8 +27,7 @@ var _ = Describe("The lean profile", func() {
 		}
 		for _, value := range []string{"true", "false", "true"} {
 			lean(value)
-			before := traffic.Report().Requests
-			Eventually(func() int { return traffic.Report().Requests }).Should(BeNumerically(">", before+50))
+			await(traffic, 50)
 		}
 		stop()
 

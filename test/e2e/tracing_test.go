@@ -43,6 +43,13 @@ func (t traced) trace(config map[string]any) {
 	Expect(a.Status).To(BeElementOf(http.StatusOK, http.StatusCreated), a.Body)
 }
 
+// await waits for more requests of a client.
+func await(traffic *testkit.Traffic, more int) {
+	GinkgoHelper()
+	before := traffic.Report().Requests
+	Eventually(func() int { return traffic.Report().Requests }).Should(BeNumerically(">", before+more))
+}
+
 // spansOf returns the spans of the request with a path, those of the gateway itself first.
 func (t traced) spansOf(path string, want int) []testkit.Span {
 	GinkgoHelper()
@@ -172,10 +179,7 @@ var _ = Describe("Tracing", func() {
 		t.get("shop.example", "/before")
 		t.spansOf("/before", 1)
 		traffic, stop := t.traffic("shop.example", 500)
-		more := func() {
-			before := traffic.Report().Requests
-			Eventually(func() int { return traffic.Report().Requests }).Should(BeNumerically(">", before+1000))
-		}
+		more := func() { await(traffic, 1000) }
 		t.collector.Hang()
 		more()
 		Expect(t.collector.Close()).To(Succeed())

@@ -23,6 +23,9 @@ func addTelemetry(l *ir.Listener, t *model.ProxyTree, s Settings, _ ir.Needs) {
 	}
 }
 
+// maxAccessLogs bounds what the logs of a proxy cost each of its requests.
+const maxAccessLogs = 8
+
 // Telemetry is what a proxy tells about its requests.
 type Telemetry struct {
 	// Tracing says where spans go; nil means nowhere.
@@ -35,19 +38,24 @@ type Telemetry struct {
 // TelemetryOf returns what the global configs of a proxy want to be told about its requests. Of those for tracing, the
 // first by name applies; each access log is a log of its own.
 func TelemetryOf(t *model.ProxyTree, s Settings) (told Telemetry) {
-	traced := false
+	traced := "" // the name of the one for tracing
 	for _, g := range t.GlobalConfigs {
 		var err error
 		switch {
 		case g.Type == model.GlobalConfigAccessLog:
 			var log ir.AccessLog
-			if log, err = accessLogOf(g, t, s); err == nil {
+			if log, err = accessLogOf(g, t, s); err == nil && len(told.AccessLogs) == maxAccessLogs {
+				err = fmt.Errorf("proxy %s has %d others, which is the most", t.Proxy.Name, maxAccessLogs)
+			}
+			if err == nil {
 				told.AccessLogs = append(told.AccessLogs, log)
 			} else {
 				err = fmt.Errorf("this log is not written: %w", err)
 			}
-		case g.Type == model.GlobalConfigTracing && !traced:
-			traced = true
+		case g.Type == model.GlobalConfigTracing && traced != "":
+			err = fmt.Errorf("proxy %s is traced as globalconfig %s says, and not as this one", t.Proxy.Name, traced)
+		case g.Type == model.GlobalConfigTracing:
+			traced = g.Name
 			if told.Tracing, err = tracingOf(g, t, s); err != nil {
 				err = fmt.Errorf("requests are not traced: %w", err)
 			}
