@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	logsv1 "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	metricscollectorv1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -18,8 +21,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector receives spans and logs (OpenTelemetry, OTLP) over gRPC, and over HTTP at /v1/logs and, for spans, any other
-// path.
+// Collector receives spans and logs (OpenTelemetry, OTLP) over gRPC, and over HTTP, where it receives metrics too, at
+// /v1/logs, /v1/metrics and, for spans, any other path.
 type Collector struct {
 	// GRPC and HTTP are ports on 127.0.0.1.
 	GRPC, HTTP int
@@ -30,6 +33,8 @@ type Collector struct {
 	mu    sync.Mutex
 	spans []Span
 	lines []LogLine
+	// metrics has the newest value of each metric without labels, and the names of all others.
+	metrics map[string]float64
 	// hang is closed when the collector answers again; nil means that it answers.
 	hang chan struct{}
 }
@@ -40,6 +45,9 @@ type Span struct {
 	Trace, ID, Parent string
 	Name, Service     string
 	Tags              map[string]string
+	Start, End        time.Time
+	// Failure is why it is an error; empty means that it is none.
+	Failure string
 }
 
 // LogLine is a line of a log.
@@ -56,7 +64,7 @@ func StartCollector() (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Collector{GRPC: ports[0], HTTP: ports[1]}
+	c := &Collector{GRPC: ports[0], HTTP: ports[1], metrics: map[string]float64{}}
 	return c, c.Start()
 }
 
@@ -110,6 +118,13 @@ func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Span(nil), c.spans...)
+}
+
+// Metrics returns the newest values of counters and gauges without labels by their names; those of others are 0.
+func (c *Collector) Metrics() map[string]float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.metrics)
 }
 
 // Lines returns the lines of logs since the start.
@@ -172,13 +187,37 @@ func (c *Collector) receiveLogs(ctx context.Context, m *logsv1.ExportLogsService
 	return nil
 }
 
+func (c *Collector) receiveMetrics(ctx context.Context, m *metricscollectorv1.ExportMetricsServiceRequest) error {
+	if err := c.wait(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, resource := range m.GetResourceMetrics() {
+		for _, scope := range resource.GetScopeMetrics() {
+			for _, one := range scope.GetMetrics() {
+				c.metrics[one.GetName()] = 0
+				for _, p := range append(one.GetGauge().GetDataPoints(), one.GetSum().GetDataPoints()...) {
+					if len(p.GetAttributes()) == 0 {
+						c.metrics[one.GetName()] = p.GetAsDouble()
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
 func spanOf(s *tracev1.Span, service string) Span {
 	hex := func(id []byte) string { return fmt.Sprintf("%x", id) }
 	return Span{
 		Trace: hex(s.GetTraceId()), ID: hex(s.GetSpanId()), Parent: hex(s.GetParentSpanId()),
 		Name: s.GetName(), Service: service, Tags: tags(s.GetAttributes()),
+		Start: nanos(s.GetStartTimeUnixNano()), End: nanos(s.GetEndTimeUnixNano()), Failure: s.GetStatus().GetMessage(),
 	}
 }
+
+func nanos(since1970 uint64) time.Time { return time.Unix(0, int64(since1970)) } //nolint:gosec // until 2262
 
 func tags(list []*commonv1.KeyValue) map[string]string {
 	all := map[string]string{}
@@ -225,12 +264,20 @@ func (c *Collector) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var spans collectorv1.ExportTraceServiceRequest
 	var lines logsv1.ExportLogsServiceRequest
-	if r.URL.Path == "/v1/logs" {
+	var metrics metricscollectorv1.ExportMetricsServiceRequest
+	switch r.URL.Path {
+	case "/v1/logs":
 		if err = proto.Unmarshal(body, &lines); err == nil {
 			err = c.receiveLogs(r.Context(), &lines)
 		}
-	} else if err = proto.Unmarshal(body, &spans); err == nil {
-		err = c.receive(r.Context(), &spans)
+	case "/v1/metrics":
+		if err = proto.Unmarshal(body, &metrics); err == nil {
+			err = c.receiveMetrics(r.Context(), &metrics)
+		}
+	default:
+		if err = proto.Unmarshal(body, &spans); err == nil {
+			err = c.receive(r.Context(), &spans)
+		}
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -317,7 +317,7 @@ var _ = Describe("GET /metrics", func() {
 				w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 				_, _ = io.WriteString(w, "gatehouse_revision 7\n")
 			})
-			o.Observe = func(method, path string, status int, took time.Duration) {
+			o.Observe = func(_ context.Context, method, path string, status int, took time.Duration) {
 				Expect(took).To(BeNumerically(">", 0))
 				seen = append(seen, fmt.Sprint(method, " ", path, " ", status))
 			}

@@ -123,7 +123,7 @@ func contentTypes(path string) []string {
 	case "/openapi.yaml":
 		return []string{"application/yaml"}
 	case "/metrics":
-		return []string{"text/plain"}
+		return []string{"text/plain", "application/openmetrics-text"}
 	case "/events":
 		return []string{eventStream}
 	case "/docs":

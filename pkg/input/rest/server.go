@@ -83,7 +83,7 @@ type Options struct {
 	Metrics http.Handler
 	// Observe is called for each answer, with the path of the API's own table
 	// that led to it (empty for none); may be nil.
-	Observe func(method, path string, status int, took time.Duration)
+	Observe func(ctx context.Context, method, path string, status int, took time.Duration)
 	// OnStop has a function called when the server begins to stop, unless it is
 	// forgotten before: streams and waits end then. Nil means never.
 	OnStop func(func()) (forget func() bool)
@@ -107,7 +107,7 @@ type server struct {
 	applying      chan struct{} // capacity 1: a document is being applied
 	metrics       http.Handler
 	loginTest     LoginTest
-	onAnswer      func(method, path string, status int, took time.Duration)
+	onAnswer      func(ctx context.Context, method, path string, status int, took time.Duration)
 	onStop        func(func()) (forget func() bool)
 	router        *gin.Engine
 	live          *inspect.Inspector
@@ -237,7 +237,7 @@ func (s *server) logRequest(c *gin.Context) {
 	c.Next()
 	status, took := c.Writer.Status(), time.Since(start)
 	if s.onAnswer != nil {
-		s.onAnswer(c.Request.Method, c.FullPath(), status, took)
+		s.onAnswer(c.Request.Context(), c.Request.Method, c.FullPath(), status, took)
 	}
 	what := []any{
 		"method", c.Request.Method, "path", requestPath(c), "status", status,

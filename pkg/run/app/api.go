@@ -13,6 +13,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/telemetry"
 )
 
 // apiServer serves the REST API. If the database is late, it serves what rest.Starting answers until then.
@@ -56,13 +57,13 @@ func listenAPI(ctx context.Context, cfg config.Config, log *slog.Logger) (*apiSe
 	return a, nil
 }
 
-// answer makes h the API, and ends its streams when the server stops.
-func (a *apiServer) answer(ctx context.Context, access rest.Options) {
+// answer makes the API answer, and ends its streams when the server stops.
+func (a *apiServer) answer(ctx context.Context, access rest.Options, traced *telemetry.Tracer) {
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	access.OnStop = func(f func()) func() bool { return context.AfterFunc(stopping, f) }
 	// Shutdown waits for requests to end, and a stream of events never ends by itself.
 	a.RegisterOnShutdown(stop)
-	h := rest.New(access)
+	h := traced.Handler(rest.New(access))
 	a.handler.Store(&h)
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/tlsdir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/run/standalone"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/telemetry"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
@@ -69,6 +70,9 @@ type controlPlane struct {
 	replica string
 	// replicas receives the reports of the other replicas; nil if there can be none.
 	replicas *replicas.Hub
+	// tracer and pushed send spans and metrics to collectors; nil without one.
+	tracer *telemetry.Tracer
+	pushed *telemetry.Metrics
 	// told writes the conditions of objects into Kubernetes; nil if the configuration does not come from there.
 	told *kubeStatus
 }
@@ -138,10 +142,10 @@ func openControlPlane(
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.Conditions,
 	}
 	p.showOthers(&access.Live)
-	if err := addMetrics(&access, registry, p, env.Version); err != nil {
+	if err := p.observe(ctx, cfg, registry, &access, env.Version); err != nil {
 		return nil, err
 	}
-	p.api.answer(ctx, access)
+	p.api.answer(ctx, access, p.tracer)
 	opened = true
 	return p, nil
 }
@@ -296,6 +300,8 @@ func (p *controlPlane) ready() error {
 func (p *controlPlane) close() {
 	p.api.close()
 	p.xds.close()
+	p.tracer.Close()
+	p.pushed.Close()
 	if p.debug != nil {
 		_ = p.debug.listener.Close()
 	}

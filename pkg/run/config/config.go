@@ -73,6 +73,8 @@ type Config struct {
 	// DebugAddr is the IP:PORT of the debug server, which serves profiles; always a
 	// loopback address. Empty means no debug server.
 	DebugAddr string
+	// OTLPTraces and OTLPMetrics are where spans and metrics of the control plane itself are sent; empty means nowhere.
+	OTLPTraces, OTLPMetrics string
 
 	// RateLimitAddress is the HOST:PORT of the rate-limit engine. If it is empty,
 	// standalone counts itself, and with serve nothing is limited.

@@ -135,8 +135,10 @@ debug-addr: "[::1]:6060"
 tls-dir: /etc/letsencrypt/live
 ratelimit-address: limits.example:18001
 ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
+otlp-traces: http://collector:4318
+otlp-metrics: https://collector/otlp
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(38))
+		Expect(cfg.Explicit).To(HaveLen(40))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
@@ -145,6 +147,8 @@ ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 		cfg.UpstreamAllow, cfg.UpstreamDeny, cfg.ProviderAllow = nil, nil, nil
 		Expect(cfg.UpstreamCAFile).To(Equal("/etc/gw.ca"))
 		cfg.UpstreamCAFile = ""
+		Expect([]string{cfg.OTLPTraces, cfg.OTLPMetrics}).To(Equal([]string{"http://collector:4318/v1/traces", "https://collector/otlp"}))
+		cfg.OTLPTraces, cfg.OTLPMetrics = "", ""
 		Expect(cfg).To(Equal(config.Config{
 			DataDir: "/var/lib/gw", APIAddr: "0.0.0.0:80", XDSAddr: "[::1]:0", SchemaWord: "word",
 			LogLevel: "debug", LogFormat: "json", AccessLog: "off", Proxy: "edge", Envoy: "/opt/envoy",
@@ -313,6 +317,16 @@ var _ = Describe("A bad setting", func() {
 		Entry("a user", "http://ann:hunter2@a"),
 		Entry("an empty element in the list", "http://a,,http://b"),
 		Entry("a bad escape", "http://a/%zz"),
+	)
+
+	DescribeTable("is a URL that cannot be a collector's, and is not shown", func(text string) {
+		_, _, err := given{flags: map[string]string{"otlp-traces": text}}.load()
+		Expect(err).To(MatchError("--otlp-traces: the value from the command line is not a URL such as " +
+			"http://127.0.0.1:4318/v1/traces, without a user"))
+	},
+		Entry("no scheme", "collector:4318"),
+		Entry("a user", "http://ann:hunter2@collector:4318"),
+		Entry("a query", "http://collector:4318/v1/traces?key=hunter2"),
 	)
 
 	It("is a metrics URL without the engine's address", func() {

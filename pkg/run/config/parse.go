@@ -208,22 +208,45 @@ func metricsURLs(s string) (list []*url.URL, err error) {
 		return nil, nil
 	}
 	for one := range strings.SplitSeq(s, ",") {
-		u, err := url.Parse(strings.TrimSpace(one))
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
-			u.Fragment != "" {
-			return nil, errNotAllowed
-		}
-		if p := u.Port(); p != "" {
-			if _, err := port(p); err != nil {
-				return nil, errNotAllowed
-			}
-		}
-		if u.Path == "" {
-			u.Path = "/metrics"
+		u, err := httpURL(strings.TrimSpace(one), "/metrics")
+		if err != nil {
+			return nil, err
 		}
 		list = append(list, u)
 	}
 	return list, nil
+}
+
+// httpURL reads a URL without a user. path is its path if it has none.
+func httpURL(s, path string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		u.Fragment != "" {
+		return nil, errNotAllowed
+	}
+	if p := u.Port(); p != "" {
+		if _, err := port(p); err != nil {
+			return nil, errNotAllowed
+		}
+	}
+	if u.Path == "" {
+		u.Path = path
+	}
+	return u, nil
+}
+
+// collectorURL reads the URL of a collector; empty means none.
+func collectorURL(path string) func(string) (string, error) {
+	return func(s string) (string, error) {
+		if s == "" {
+			return "", nil
+		}
+		u, err := httpURL(s, path)
+		if err != nil || u.RawQuery != "" {
+			return "", errNotAllowed
+		}
+		return u.String(), nil
+	}
 }
 
 // minAdminToken is the minimum length of the admin token: people choose it.

@@ -285,6 +285,19 @@ func diagnosticSettings() []Setting {
 				"so only this machine may read them (from elsewhere through ssh -L)",
 			set: setter(func(c *Config) *string { return &c.DebugAddr }, loopbackAddr),
 		},
+		{
+			Name: "otlp-traces", Type: "url", commands: servers, secret: true, // a URL with a user is refused
+			Usage: "collector for spans of the control plane itself, from the call of the API to the Envoys " +
+				"(OpenTelemetry, OTLP over HTTP; default: none)",
+			allowed: "a URL such as http://127.0.0.1:4318/v1/traces, without a user",
+			set:     setter(func(c *Config) *string { return &c.OTLPTraces }, collectorURL("/v1/traces")),
+		},
+		{
+			Name: "otlp-metrics", Type: "url", commands: servers, secret: true,
+			Usage:   "collector that the metrics of GET /metrics are sent to (OTLP over HTTP; default: none)",
+			allowed: "a URL such as http://127.0.0.1:4318/v1/metrics, without a user",
+			set:     setter(func(c *Config) *string { return &c.OTLPMetrics }, collectorURL("/v1/metrics")),
+		},
 	}
 }
 

@@ -29,6 +29,7 @@ var _ = Describe("The documents", func() {
 		Expect(m.AddProviders(nil)).To(Succeed())
 		Expect(m.AddLogins(nil)).To(Succeed())
 		Expect(m.AddXDS(nil)).To(Succeed())
+		Expect(m.AddOTLP(nil)).To(Succeed())
 		names = nil
 		for _, name := range metrics.Names(m) {
 			if strings.HasPrefix(name, "gatehouse_") {

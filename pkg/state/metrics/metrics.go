@@ -54,12 +54,17 @@ func New(about *status.Registry, version string) (*Metrics, error) {
 
 // Handler answers in the format that the client prefers.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true, // the one with exemplars
+	})
 }
 
+// Gatherer reads all metrics.
+func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
+
 // CountAnswer counts an answer of the API. path is from the API's table of calls; empty
-// means that it matches no call.
-func (m *Metrics) CountAnswer(method, path string, status int, took time.Duration) {
+// means that it matches no call. trace is the trace of the call, which becomes an exemplar; empty means none.
+func (m *Metrics) CountAnswer(method, path string, status int, took time.Duration, trace string) {
 	if path == "" {
 		path = "none"
 	}
@@ -70,9 +75,14 @@ func (m *Metrics) CountAnswer(method, path string, status int, took time.Duratio
 		method = "other" // a client may send any word
 	}
 	m.requests.WithLabelValues(method, path, strconv.Itoa(status)).Inc()
-	if path != "/events" {
-		m.duration.WithLabelValues(method).Observe(took.Seconds())
+	if path == "/events" {
+		return
 	}
+	if o, ok := m.duration.WithLabelValues(method).(prometheus.ExemplarObserver); ok && trace != "" {
+		o.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": trace})
+		return
+	}
+	m.duration.WithLabelValues(method).Observe(took.Seconds())
 }
 
 // CountWait counts a write that waited.

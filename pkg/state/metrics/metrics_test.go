@@ -79,10 +79,10 @@ var _ = Describe("Metrics", func() {
 		Expect(m.AddProviders(func() []metrics.Provider {
 			return []metrics.Provider{{Object: "/filter/a", Answered: true, Age: 1.5, Failures: 2}, {Object: "/globalconfig/b", Failures: 3}}
 		})).To(Succeed())
-		m.CountAnswer("GET", "/upstream/:upstream", 200, 500*time.Millisecond)
-		m.CountAnswer("GET", "/upstream/:upstream", 200, 1500*time.Millisecond)
-		m.CountAnswer("GET", "/events", 200, time.Hour)
-		m.CountAnswer("BREW", "", 404, time.Second)
+		m.CountAnswer("GET", "/upstream/:upstream", 200, 500*time.Millisecond, "")
+		m.CountAnswer("GET", "/upstream/:upstream", 200, 1500*time.Millisecond, "")
+		m.CountAnswer("GET", "/events", 200, time.Hour, "")
+		m.CountAnswer("BREW", "", 404, time.Second, "")
 		m.CountWait(true)
 		m.CountWait(false)
 		m.CountWait(true)
