@@ -129,5 +129,21 @@ func collector(at seam.Place, upstream, path string) (*ir.Collector, error) {
 		path = ""
 	}
 	host := net.JoinHostPort(strings.TrimSuffix(u.IP, "."), strconv.Itoa(u.Port))
-	return &ir.Collector{Cluster: cluster, Host: host, Path: path}, nil
+	return &ir.Collector{Cluster: bounded(cluster), Host: host, Path: path}, nil
+}
+
+const (
+	// maxSending bounds the messages to a collector that are not answered yet. Each holds 16 KB and more in Envoy.
+	maxSending = 256
+	// sendWithin is how long a collector may take for a message. Envoy applies the timeout of a gRPC service neither to
+	// spans nor to logs.
+	sendWithin = 5 * time.Second
+)
+
+// bounded returns the cluster with bounds for telemetry, so that a collector that does not answer costs little memory.
+func bounded(c *ir.Cluster) *ir.Cluster {
+	out := *c
+	out.Name, out.MaxDuration = c.Name+"/telemetry", sendWithin
+	out.Limits.Requests, out.Limits.Pending = min(c.Limits.Requests, maxSending), min(c.Limits.Pending, maxSending)
+	return &out
 }

@@ -277,6 +277,8 @@ type Cluster struct {
 	// Retries are the cluster's own. Routes with other retries have a cluster of their own for the same upstreams, whose
 	// name ends in a slash and the value of Retries.
 	Retries ClusterRetries `json:"retries,omitempty"`
+	// MaxDuration bounds a request and its response; 0 means no bound of the cluster's.
+	MaxDuration time.Duration `json:"maxDuration,omitempty"`
 	// PanicThreshold is a percentage. When a smaller share of the endpoints is healthy, all of them receive requests. 0
 	// means that an unhealthy endpoint never receives one.
 	PanicThreshold int `json:"panicThreshold,omitempty"`

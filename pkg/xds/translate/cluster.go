@@ -121,8 +121,12 @@ func httpProtocolOptions(c *ir.Cluster) *httpv3.HttpProtocolOptions {
 			},
 		}
 	}
+	common := &corev3.HttpProtocolOptions{IdleTimeout: seconds(c.Connections.IdleTimeout)}
+	if c.MaxDuration > 0 {
+		common.MaxStreamDuration = seconds(c.MaxDuration)
+	}
 	return &httpv3.HttpProtocolOptions{
-		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: seconds(c.Connections.IdleTimeout)},
+		CommonHttpProtocolOptions: common,
 		UpstreamProtocolOptions:   &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: explicit},
 	}
 }

@@ -1,8 +1,6 @@
 package translate
 
 import (
-	"time"
-
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tracev3 "github.com/envoyproxy/go-control-plane/envoy/config/trace/v3"
@@ -15,13 +13,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
-const (
-	// collectorTimeout is how long a collector may take for some spans or lines. No request waits for it.
-	collectorTimeout = 5 * time.Second
-	// forceTrace is the header whose requests Envoy traces whatever their share is (HttpConnectionManager.Tracing,
-	// client_sampling).
-	forceTrace = "x-client-trace-id"
-)
+// forceTrace is the header whose requests Envoy traces whatever their share is (HttpConnectionManager.Tracing,
+// client_sampling).
+const forceTrace = "x-client-trace-id"
 
 // Collectors are the clusters that receive spans and logs of a listener. A collector may be there twice.
 func Collectors(l ir.Listener) []*ir.Cluster {
@@ -44,11 +38,11 @@ func otlp(c *ir.Collector) (*corev3.GrpcService, *corev3.HttpService) {
 			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
 				ClusterName: c.Cluster.Name, Authority: c.Host,
 			}},
-			Timeout: seconds(collectorTimeout),
+			Timeout: seconds(c.Cluster.MaxDuration),
 		}, nil
 	}
 	return nil, &corev3.HttpService{HttpUri: &corev3.HttpUri{
-		Uri: "http://" + c.Host + c.Path, Timeout: seconds(collectorTimeout),
+		Uri: "http://" + c.Host + c.Path, Timeout: seconds(c.Cluster.MaxDuration),
 		HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: c.Cluster.Name},
 	}}
 }
