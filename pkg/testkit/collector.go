@@ -8,7 +8,9 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -35,6 +38,7 @@ type Collector struct {
 	lines []LogLine
 	// metrics has the newest value of each metric without labels, and the names of all others.
 	metrics map[string]float64
+	keys    map[string]bool
 	// hang is closed when the collector answers again; nil means that it answers.
 	hang chan struct{}
 }
@@ -64,7 +68,7 @@ func StartCollector() (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Collector{GRPC: ports[0], HTTP: ports[1], metrics: map[string]float64{}}
+	c := &Collector{GRPC: ports[0], HTTP: ports[1], metrics: map[string]float64{}, keys: map[string]bool{}}
 	return c, c.Start()
 }
 
@@ -78,7 +82,11 @@ func (c *Collector) Start() error {
 		}
 		listeners[i] = l
 	}
-	c.grpc = grpc.NewServer()
+	c.grpc = grpc.NewServer(grpc.UnaryInterceptor(
+		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			c.noteKey(metadata.ValueFromIncomingContext(ctx, KeyHeader))
+			return handle(ctx, req)
+		}))
 	collectorv1.RegisterTraceServiceServer(c.grpc, traceService{collector: c})
 	logsv1.RegisterLogsServiceServer(c.grpc, logsService{collector: c})
 	c.http = &http.Server{Handler: http.HandlerFunc(c.serveHTTP)} //nolint:gosec // only Envoy connects
@@ -118,6 +126,22 @@ func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Span(nil), c.spans...)
+}
+
+// KeyHeader is the header that the collector remembers.
+const KeyHeader = "x-collector-key"
+
+// Keys returns the different values of KeyHeader, sorted, with an empty one for requests without it.
+func (c *Collector) Keys() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.keys))
+}
+
+func (c *Collector) noteKey(values []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keys[strings.Join(values, ", ")] = true
 }
 
 // Metrics returns the newest values of counters and gauges without labels by their names; those of others are 0.
@@ -257,6 +281,7 @@ func (s logsService) Export(
 }
 
 func (c *Collector) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	c.noteKey(r.Header.Values(KeyHeader))
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

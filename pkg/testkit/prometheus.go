@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 // Prometheus is a running Prometheus.
@@ -46,6 +48,49 @@ func StartPrometheus(ctx context.Context, dir, config string) (*Prometheus, erro
 		return nil, errors.Join(err, fmt.Errorf("it says: %s", p.Stderr), p.Kill())
 	}
 	return p, nil
+}
+
+// Series are the values of one series of a query, by the time in seconds since 1970.
+type Series struct {
+	// Name is for the caller.
+	Name   string
+	Labels map[string]string
+	Values map[int64]float64
+}
+
+// QueryRange returns the series of an expression. Values that are no number are left out.
+func (p *Prometheus) QueryRange(ctx context.Context, expression string, from, to time.Time, step time.Duration) ([]Series, error) {
+	text, err := read(ctx, http.DefaultClient, fmt.Sprintf("%s/api/v1/query_range?query=%s&start=%d&end=%d&step=%s",
+		p.URL, url.QueryEscape(expression), from.Unix(), to.Unix(), step), "application/json")
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Data struct {
+			Result []struct {
+				Metric map[string]string
+				Values [][2]any
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		return nil, fmt.Errorf("reading the answer of Prometheus: %w", err)
+	}
+	var list []Series
+	for _, r := range answer.Data.Result {
+		s := Series{Labels: r.Metric, Values: map[int64]float64{}}
+		for _, pair := range r.Values {
+			at, _ := pair[0].(float64)
+			text, _ := pair[1].(string)
+			if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+				s.Values[int64(at)] = v
+			}
+		}
+		if len(s.Values) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list, nil
 }
 
 // Query returns the values of an expression now, by the labels of their series in the form of JSON.

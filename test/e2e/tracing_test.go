@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -202,15 +203,40 @@ var _ = Describe("Tracing", func() {
 		t.spansOf("/after", 1)
 	})
 
+	It("sends a key to collectors that want one, which is in no answer", func() {
+		const key, next = "Bearer first-key-of-the-collector", "Bearer second-key-of-the-collector"
+		t := newTraced()
+		post(t.api, "/secret", "Secret_name=key", "Secret_value="+key)
+		credential := map[string]any{"secret": "key", "header": testkit.KeyHeader}
+		t.trace(map[string]any{"upstream": "grpc", "credential": credential})
+		t.log("log", map[string]any{"upstream": "http", "credential": credential})
+		t.get("shop.example", "/keyed")
+		t.spansOf("/keyed", 1)
+		Eventually(t.line).WithArguments("/keyed").ShouldNot(BeNil())
+		Expect(t.collector.Keys()).To(Equal([]string{key}))
+		before := listenerChanges(adminOf(t.plane))
+		applied(t.api, http.MethodPatch, "/secret/key", "Secret_value="+url.QueryEscape(next))
+		sent := func() []string {
+			t.get("shop.example", "/again")
+			return t.collector.Keys()
+		}
+		Eventually(sent).Should(Equal([]string{key, next}))
+		Expect(listenerChanges(adminOf(t.plane))).To(Equal(before))
+		for _, path := range []string{"/globalconfig", "/secret/key", "/config"} {
+			Expect(read(t.api, path)).NotTo(ContainSubstring("key-of-the-collector"), path)
+		}
+		Expect(read(adminOf(t.plane), "/config_dump")).NotTo(ContainSubstring("key-of-the-collector"))
+	})
+
 	It("is refused with what is wrong", func() {
 		t := newTraced()
 		a, err := t.api.Do(limit(), http.MethodPost, "/globalconfig", "application/json",
-			`{"globalconfig_name":"traces","globalconfig_type":"globalconfig_tracing","config":{"upstream":"grpc","sampling":101,"path":"x","parent":"maybe",
+			`{"globalconfig_name":"traces","globalconfig_type":"globalconfig_tracing","config":{"upstream":"grpc","sampling":101,"path":"x","credential":{"secret":"not a name","header":":path"},"parent":"maybe",
 			"force_header":"Cookie","tags":[{"name":"a b","header":"Authorization"},{"name":"c"},{"name":"d","value":"1","header":"x"},{"name":"d","value":"2"}]}}`)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(http.StatusBadRequest))
 		Expect(fieldsOf(a.Body)).To(Equal([]string{
-			"config.force_header", "config.parent", "config.path", "config.sampling", "config.tags[0].header", "config.tags[0].name",
+			"config.credential.header", "config.credential.secret", "config.force_header", "config.parent", "config.path", "config.sampling", "config.tags[0].header", "config.tags[0].name",
 			"config.tags[1]", "config.tags[2]", "config.tags[3].name",
 		}), a.Body)
 	})

@@ -71,10 +71,11 @@ type dashboard struct {
 		}
 	}
 	Panels []struct {
-		ID      int
-		Title   string
-		GridPos struct{ X, Y, W, H int }
-		Targets []struct{ Expr, LegendFormat string }
+		ID          int
+		Title, Type string
+		GridPos     struct{ X, Y, W, H int }
+		FieldConfig struct{ Defaults struct{ Unit string } }
+		Targets     []struct{ Expr, LegendFormat string }
 	}
 }
 
@@ -98,7 +99,12 @@ func dashboards() map[string]dashboard {
 	return all
 }
 
-var prometheus *testkit.Prometheus
+var (
+	prometheus *testkit.Prometheus
+	api        testkit.API
+	// variables are those of the dashboards.
+	variables = strings.NewReplacer("$__rate_interval", "5s", "$cluster", ".*")
+)
 
 func limit() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -131,6 +137,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) { Expect(g.Stop(ctx)).To(BeZero(), g.Stderr.String()) })
 	Expect(g.WaitReady(limit())).To(Succeed())
+	api = g.API
 	backend, err := testkit.StartBackend("blue", testkit.BackendOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(backend.Close)
@@ -260,7 +267,6 @@ var _ = Describe("The alerts", func() {
 })
 
 var _ = Describe("The dashboard", func() {
-	variables := strings.NewReplacer("$__rate_interval", "5s", "$cluster", ".*")
 	for name, d := range dashboards() {
 		for _, p := range d.Panels {
 			It(fmt.Sprintf("%s shows something: %s", name, p.Title), func() {

@@ -86,7 +86,7 @@ func tracingOf(g *model.ParsedGlobalConfig, t *model.ProxyTree, s Settings) (*ir
 		out.Tags = append(out.Tags, ir.TraceTag(tag))
 	}
 	var err error
-	out.Collector, err = collector(Places(t.Named, s)(g.Key()), c.Upstream, c.Path)
+	out.Collector, err = collector(Places(t.Named, s)(g.Key()), c.Upstream, c.Path, c.Credential)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func accessLogOf(g *model.ParsedGlobalConfig, t *model.ProxyTree, s Settings) (o
 		}
 	}
 	if c.Upstream != "" {
-		out.Collector, err = collector(Places(t.Named, s)(g.Key()), c.Upstream, c.Path)
+		out.Collector, err = collector(Places(t.Named, s)(g.Key()), c.Upstream, c.Path, c.Credential)
 	}
 	return out, err
 }
@@ -119,7 +119,7 @@ func unreadable(g *model.ParsedGlobalConfig) error {
 }
 
 // collector returns an upstream that receives OTLP, and the path if it does so over HTTP.
-func collector(at seam.Place, upstream, path string) (*ir.Collector, error) {
+func collector(at seam.Place, upstream, path string, key *model.Credential) (*ir.Collector, error) {
 	cluster, err := at.Server(upstream, false)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,20 @@ func collector(at seam.Place, upstream, path string) (*ir.Collector, error) {
 		path = ""
 	}
 	host := net.JoinHostPort(strings.TrimSuffix(u.IP, "."), strconv.Itoa(u.Port))
-	return &ir.Collector{Cluster: bounded(cluster), Host: host, Path: path}, nil
+	cluster = bounded(cluster)
+	if key != nil {
+		value, err := at.Secret(key.Secret)
+		if err != nil {
+			return nil, err
+		}
+		if !model.IsHeaderText(value) {
+			return nil, fmt.Errorf("secret %s is not the value of a header: it has a control character or ends in a space", key.Secret)
+		}
+		cluster.Credential = &ir.Credential{Header: cmp.Or(key.Header, "authorization"), Secret: key.Secret, Value: value}
+		// Another global config may send another key to the same upstream.
+		cluster.Name += "/" + at.Key.Name()
+	}
+	return &ir.Collector{Cluster: cluster, Host: host, Path: path}, nil
 }
 
 const (

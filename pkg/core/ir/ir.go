@@ -277,6 +277,8 @@ type Cluster struct {
 	// Retries are the cluster's own. Routes with other retries have a cluster of their own for the same upstreams, whose
 	// name ends in a slash and the value of Retries.
 	Retries ClusterRetries `json:"retries,omitempty"`
+	// Credential is a header of all requests; nil means none.
+	Credential *Credential `json:"credential,omitempty"`
 	// MaxDuration bounds a request and its response; 0 means no bound of the cluster's.
 	MaxDuration time.Duration `json:"maxDuration,omitempty"`
 	// PanicThreshold is a percentage. When a smaller share of the endpoints is healthy, all of them receive requests. 0
@@ -295,6 +297,14 @@ const (
 	// RetriesOfRoute leaves retries to the route.
 	RetriesOfRoute ClusterRetries = "route"
 )
+
+// Credential is a header with a key.
+type Credential struct {
+	Header string `json:"header"`
+	// Secret is the name of the secret that has the value.
+	Secret string `json:"secret"`
+	Value  string `json:"-"`
+}
 
 // Call changes the calls of a filter and their answers.
 type Call struct {

@@ -79,7 +79,7 @@ func (v *validator) mediaType(field, s string) {
 	if s == "" {
 		return
 	}
-	if _, _, err := mime.ParseMediaType(s); err != nil || !strings.Contains(s, "/") || !isHeaderText(s) {
+	if _, _, err := mime.ParseMediaType(s); err != nil || !strings.Contains(s, "/") || !IsHeaderText(s) {
 		v.add(field, "%q is not a media type such as text/html; charset=utf-8", s)
 	}
 }

@@ -112,13 +112,13 @@ func (v *validator) headerText(field, s string) {
 		v.add(field, "is empty; use remove to remove a header")
 	case len(s) > maxHeaderText:
 		v.add(field, "has more than %d bytes", maxHeaderText)
-	case !isHeaderText(s):
+	case !IsHeaderText(s):
 		v.add(field, "ends in a space or contains a control character, which a header value cannot")
 	}
 }
 
-// isHeaderText reports whether s can be the value of a header.
-func isHeaderText(s string) bool {
+// IsHeaderText reports whether s can be the value of a header.
+func IsHeaderText(s string) bool {
 	return s == strings.Trim(s, " \t") &&
 		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }

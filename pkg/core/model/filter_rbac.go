@@ -164,7 +164,7 @@ func (v *validator) accessHeader(at string, h AccessHeader) {
 	default:
 		v.token(at+".name", h.Name)
 	}
-	is := func(s string) bool { return s != "" && isHeaderText(s) }
+	is := func(s string) bool { return s != "" && IsHeaderText(s) }
 	v.words(at+".values", h.Values, maxRuleParts, is, "a value of a header")
 }
 

@@ -19,6 +19,8 @@ type AccessLogConfig struct {
 	Upstream string `json:"upstream,omitempty"`
 	// Path of the collector for logs over HTTP. Default: /v1/logs.
 	Path string `json:"path,omitempty"`
+	// A header with a key that the collector wants; absent means none.
+	Credential *Credential `json:"credential,omitempty"`
 	// Fields that are left out.
 	// +items={type: string}
 	Omit []string `json:"omit,omitempty"`
@@ -84,6 +86,10 @@ func readAccessLog(v *validator, at, _ string, config JSON) Spec {
 		v.name(at+".upstream", c.Upstream, true)
 	}
 	v.urlPath(at+".path", c.Path)
+	v.credential(at+".credential", c.Credential)
+	if c.Credential != nil && c.Upstream == "" {
+		v.add(at+".credential", "is for a collector; name it in upstream")
+	}
 	known := LogFieldNames()
 	for i, name := range c.Omit {
 		v.oneOf(fmt.Sprintf("%s.omit[%d]", at, i), name, known)
@@ -155,4 +161,4 @@ func (v *validator) logOnly(at string, o LogOnly) {
 	}
 }
 
-func (c *AccessLogConfig) uses() []Key { return askedUpstream(c.Upstream) }
+func (c *AccessLogConfig) uses() []Key { return collectorKeys(c.Upstream, c.Credential) }

@@ -18,6 +18,8 @@ type TracingConfig struct {
 	Upstream string `json:"upstream"`
 	// Path of the collector for spans over HTTP. Default: /v1/traces.
 	Path string `json:"path,omitempty"`
+	// A header with a key that the collector wants; absent means none.
+	Credential *Credential `json:"credential,omitempty"`
 	// How many of 100 requests are traced if nothing else decides. Default: 100.
 	// +minimum=0
 	// +maximum=100
@@ -35,6 +37,15 @@ type TracingConfig struct {
 	// Tags of each span of a request.
 	// +maxItems=maxTags
 	Tags []TraceTag `json:"tags,omitempty"`
+}
+
+// Credential is a header that a collector wants.
+type Credential struct {
+	// Name of the secret that has the header's value in Secret_value, such as "Bearer ...".
+	// +required
+	Secret string `json:"secret"`
+	// Name of the header. Default: Authorization.
+	Header string `json:"header,omitempty"`
 }
 
 // TraceTag is a tag of spans. Exactly one of value, header and response_header says what it has.
@@ -65,6 +76,7 @@ func readTracing(v *validator, at, _ string, config JSON) Spec {
 	}
 	v.name(at+".upstream", c.Upstream, true)
 	v.urlPath(at+".path", c.Path)
+	v.credential(at+".credential", c.Credential)
 	v.sampling(at+".sampling", c.Sampling)
 	v.oneOf(at+".parent", c.Parent, []string{ParentRespect, ParentIgnore})
 	if c.ForceHeader != "" {
@@ -75,6 +87,17 @@ func readTracing(v *validator, at, _ string, config JSON) Spec {
 	}
 	v.traceTags(at+".tags", c.Tags)
 	return &c
+}
+
+// credential accepts a header that neither the gateway nor HTTP itself sets.
+func (v *validator) credential(at string, c *Credential) {
+	if c == nil {
+		return
+	}
+	v.secretName(at+".secret", c.Secret)
+	if c.Header != "" {
+		v.headerName(at+".header", c.Header, map[string]bool{})
+	}
 }
 
 // sampling accepts a share that Envoy can take: it rounds to hundredths.
@@ -154,4 +177,17 @@ func (v *validator) recordedHeader(field, name string) {
 	}
 }
 
-func (c *TracingConfig) uses() []Key { return askedUpstream(c.Upstream) }
+func (c *TracingConfig) uses() []Key { return collectorKeys(c.Upstream, c.Credential) }
+
+// collectorNames are the paths of what collectorKeys lists.
+func collectorNames() map[string]Kind {
+	return map[string]Kind{"upstream": KindUpstream, "credential.secret": KindSecret}
+}
+
+func collectorKeys(upstream string, c *Credential) []Key {
+	keys := askedUpstream(upstream)
+	if c != nil && c.Secret != "" {
+		keys = append(keys, SecretKey(c.Secret))
+	}
+	return keys
+}

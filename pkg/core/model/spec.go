@@ -91,8 +91,8 @@ func globalConfigTypes() []configType {
 		{name: GlobalConfigRateLimit, on: []Kind{KindProxy}, read: readRateLimitConfig},
 		{name: GlobalConfigOAuth, on: []Kind{KindProxy}, names: oauthNames(), read: readOAuth},
 		{name: GlobalConfigGlobals, on: []Kind{KindProxy}, read: readGlobals},
-		{name: GlobalConfigAccessLog, on: []Kind{KindProxy}, names: serverNames(), read: readAccessLog},
-		{name: GlobalConfigTracing, on: []Kind{KindProxy}, names: serverNames(), read: readTracing},
+		{name: GlobalConfigAccessLog, on: []Kind{KindProxy}, names: collectorNames(), read: readAccessLog},
+		{name: GlobalConfigTracing, on: []Kind{KindProxy}, names: collectorNames(), read: readTracing},
 	}
 }
 

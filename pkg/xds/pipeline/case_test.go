@@ -72,7 +72,10 @@ func (s caseSettings) compile() compile.Settings {
 
 // keyOf returns the key of a secret. No case contains one: the key is derived from the
 // place for which it is sealed, and the certificates of the cases were made for it.
-func keyOf(_, place string) (string, error) {
+func keyOf(sealed, place string) (string, error) {
+	if text, is := strings.CutPrefix(sealed, "sealed:v1:text:"); is { // what must be one line
+		return text, nil
+	}
 	sum := sha256.Sum256([]byte(place))
 	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), sum[:])
 	if err != nil {

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	injectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/credential_injector/v3"
 	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	upstreamcodecv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/upstream_codec/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	genericv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/injected_credentials/generic/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
@@ -24,11 +27,46 @@ var (
 // framing returns the headers that frame the body of a call and say what it is.
 func framing() []string { return []string{"content-length", "content-type", "transfer-encoding"} }
 
-// callFilters change the calls of a filter in the upstream's own cluster: Envoy has no setting for it per route.
-func callFilters(c *ir.Call) ([]*hcmv3.HttpFilter, error) {
-	if c == nil {
+// callFilters are the filters of a cluster for the calls of a filter, and for what collectors receive. Envoy has no
+// setting for it per route.
+func callFilters(c *ir.Cluster) ([]*hcmv3.HttpFilter, error) {
+	var filters []seam.Message
+	if c.Call != nil {
+		filters = append(filters, seam.Message{
+			Name: seam.LuaFilter, Config: &luav3.Lua{DefaultSourceCode: seam.Inline(callScript(c.Call))},
+		})
+	}
+	if c.Credential != nil {
+		generic, err := pack(&genericv3.Generic{
+			Credential: seam.SDSSecret(credentialPrefix + c.Credential.Secret), Header: c.Credential.Header,
+		})
+		if err != nil {
+			return nil, err
+		}
+		filters = append(filters, seam.Message{
+			Name: "envoy.filters.http.credential_injector", Config: &injectorv3.CredentialInjector{
+				Overwrite:  true,
+				Credential: &corev3.TypedExtensionConfig{Name: "envoy.http.injected_credentials.generic", TypedConfig: generic},
+			},
+		})
+	}
+	if len(filters) == 0 {
 		return nil, nil
 	}
+	var list []*hcmv3.HttpFilter
+	for _, f := range append(filters, seam.Message{
+		Name: "envoy.filters.http.upstream_codec", Config: &upstreamcodecv3.UpstreamCodec{},
+	}) {
+		config, err := pack(f.Config)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, &hcmv3.HttpFilter{Name: f.Name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}})
+	}
+	return list, nil
+}
+
+func callScript(c *ir.Call) string {
 	script := ""
 	if c.Headers != nil {
 		var names strings.Builder
@@ -40,16 +78,5 @@ func callFilters(c *ir.Call) ([]*hcmv3.HttpFilter, error) {
 	if c.OK {
 		script += callOK
 	}
-	var list []*hcmv3.HttpFilter
-	for _, f := range []seam.Message{
-		{Name: seam.LuaFilter, Config: &luav3.Lua{DefaultSourceCode: seam.Inline(script)}},
-		{Name: "envoy.filters.http.upstream_codec", Config: &upstreamcodecv3.UpstreamCodec{}},
-	} {
-		config, err := pack(f.Config)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, &hcmv3.HttpFilter{Name: f.Name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}})
-	}
-	return list, nil
+	return script
 }

@@ -21,7 +21,7 @@ import (
 func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 	protocol := httpProtocolOptions(c)
 	var err error
-	if protocol.HttpFilters, err = callFilters(c.Call); err != nil {
+	if protocol.HttpFilters, err = callFilters(c); err != nil {
 		return nil, err
 	}
 	if protocol.RetryPolicy, err = clusterRetries(c); err != nil {

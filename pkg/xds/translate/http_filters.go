@@ -144,7 +144,7 @@ func localReplies(l ir.Listener) (*hcmv3.LocalReplyConfig, error) {
 
 // ListenerResources returns what the filters of a listener need in addition to it.
 func ListenerResources(l ir.Listener) (seam.Resources, error) {
-	all := seam.Resources{Secrets: chainSecrets(l)}
+	all := seam.Resources{Secrets: append(chainSecrets(l), credentialSecrets(l)...)}
 	for _, f := range rows {
 		if f.Resources == nil {
 			continue

@@ -1,10 +1,14 @@
 package translate
 
 import (
+	"cmp"
+	"slices"
+
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tracev3 "github.com/envoyproxy/go-control-plane/envoy/config/trace/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	tracingv3 "github.com/envoyproxy/go-control-plane/envoy/type/tracing/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -29,6 +33,23 @@ func Collectors(l ir.Listener) []*ir.Cluster {
 		}
 	}
 	return list
+}
+
+// credentialPrefix begins the names of secrets with the credential of a collector.
+const credentialPrefix = "telemetry/"
+
+// credentialSecrets are those of Collectors.
+func credentialSecrets(l ir.Listener) []*tlsv3.Secret {
+	var list []*tlsv3.Secret
+	for _, c := range Collectors(l) {
+		if k := c.Credential; k != nil {
+			list = append(list, &tlsv3.Secret{Name: credentialPrefix + k.Secret, Type: &tlsv3.Secret_GenericSecret{
+				GenericSecret: &tlsv3.GenericSecret{Secret: seam.Inline(k.Value)},
+			}})
+		}
+	}
+	slices.SortFunc(list, func(a, b *tlsv3.Secret) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return slices.CompactFunc(list, func(a, b *tlsv3.Secret) bool { return a.GetName() == b.GetName() })
 }
 
 // otlp is how a collector is reached: one of the two is nil.

@@ -49,23 +49,29 @@ var _ = Describe("A GlobalConfig", func() {
 		Expect(*objectIn(step, "GlobalConfig shop/limits")).To(Equal(translate.Object{Generation: 3, Ignored: true}))
 	})
 
-	It("names the Service of a collector, whose appProtocol decides between gRPC and HTTP", func() {
+	It("names the Service and the key of a collector, whose appProtocol decides between gRPC and HTTP", func() {
 		const service = `
 apiVersion: v1
 kind: Service
 metadata: {name: collector, namespace: tools}
-spec: {ports: [{name: grpc, port: 4317, appProtocol: kubernetes.io/h2c}, {name: http, port: 4318}]}`
+spec: {ports: [{name: grpc, port: 4317, appProtocol: kubernetes.io/h2c}, {name: http, port: 4318}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: key, namespace: tools}
+stringData: {value: Bearer abc}`
 		for port, protocol := range map[string]string{"4317": "h2c", "4318": "http"} {
 			for _, kind := range []string{model.GlobalConfigTracing, model.GlobalConfigAccessLog} {
 				step := newCluster(service, `
 apiVersion: gateway.gatehouse.dev/v1
 kind: GlobalConfig
 metadata: {name: telemetry, namespace: tools}
-spec: {type: `+kind+`, config: '{"upstream": "collector.`+port+`"}'}`).step()
+spec: {type: `+kind+`, config: '{"upstream": "collector.`+port+`", "credential": {"secret": "key"}}'}`).step()
 				Expect(problems(step, "GlobalConfig tools/telemetry")).To(BeEmpty())
 				upstream := upstreamsOf(step)[0]
 				Expect(upstream.Protocol).To(Equal(protocol))
-				Expect(string(find[*model.GlobalConfig](step, model.GlobalConfigKey("tools.telemetry")).Config)).To(MatchJSON(`{"upstream": "` + upstream.Name + `"}`))
+				Expect(string(find[*model.GlobalConfig](step, model.GlobalConfigKey("tools.telemetry")).Config)).To(MatchJSON(`{"upstream": "` + upstream.Name + `", "credential": {"secret": "tools.key"}}`))
+				Expect(find[*model.Secret](step, model.SecretKey("tools.key")).Value).To(Equal("Bearer abc"))
 			}
 		}
 	})
