@@ -37,7 +37,7 @@ var _ = Describe("A cluster whose endpoints are discovered", func() {
 		Expect(err).NotTo(HaveOccurred())
 		for _, locality := range a.GetEndpoints() {
 			for range locality.GetLbEndpoints() {
-				assignment.Endpoints = append(assignment.Endpoints, snapshot.ObjectRef{Kind: "upstream", Name: "web"})
+				assignment.Endpoints = append(assignment.Endpoints, snapshot.EndpointRef{ObjectRef: snapshot.ObjectRef{Kind: "upstream", Name: "web"}})
 			}
 		}
 		state.Clusters, state.Endpoints = []*snapshot.Resource{cluster}, []*snapshot.Resource{assignment}

@@ -252,7 +252,9 @@ var _ = Describe("A request that is forwarded", func() {
 			},
 		})
 		Expect(err).NotTo(HaveOccurred())
-		c.Endpoints = []snapshot.ObjectRef{{Kind: "upstream", Name: "blue"}, {Kind: "upstream", Name: "green"}}[:len(endpoints)]
+		for _, name := range []string{"blue", "green"}[:len(endpoints)] {
+			c.Endpoints = append(c.Endpoints, snapshot.EndpointRef{ObjectRef: snapshot.ObjectRef{Kind: "upstream", Name: name}})
+		}
 		have.Clusters = []*snapshot.Resource{c}
 		return have
 	}

@@ -189,10 +189,10 @@ func (h *Health) failing(ctx context.Context, proxy string) []inspect.UpstreamHe
 // proxy.
 func (h *Health) healthOf(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
 	has := func(r *snapshot.Resource) bool {
-		if r.Discovered {
-			r = &snapshot.Resource{Endpoints: r.Objects} // its endpoints belong to these
+		if r.Discovered { // its endpoints belong to these
+			return slices.ContainsFunc(r.Objects, func(o snapshot.ObjectRef) bool { return names[o.Name] })
 		}
-		return slices.ContainsFunc(r.Endpoints, func(o snapshot.ObjectRef) bool { return names[o.Name] })
+		return slices.ContainsFunc(r.Endpoints, func(e snapshot.EndpointRef) bool { return names[e.Name] })
 	}
 	return h.list(ctx, proxy, has, func(u inspect.UpstreamHealth) bool { return names[u.Upstream] })
 }

@@ -142,7 +142,7 @@ func openControlPlane(
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.Conditions,
 	}
 	p.showOthers(&access.Live)
-	if err := p.observe(ctx, cfg, registry, &access, env.Version); err != nil {
+	if err := p.observe(ctx, cfg, registry, ads, &access, env.Version); err != nil {
 		return nil, err
 	}
 	p.api.answer(ctx, access, p.tracer)

@@ -12,17 +12,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/metrics"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/providers"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
 // observe makes the API serve metrics and count its own answers in them, and sends metrics and spans to collectors.
 func (p *controlPlane) observe(
-	ctx context.Context, cfg config.Config, registry *status.Registry, o *rest.Options, version string,
+	ctx context.Context, cfg config.Config, registry *status.Registry, ads *server.Server, o *rest.Options, version string,
 ) error {
 	m, err := metrics.New(registry, version)
 	if err != nil {
 		return err
 	}
-	if err := p.addMetrics(m); err != nil {
+	if err := p.addMetrics(m, ads); err != nil {
 		return err
 	}
 	if err := p.send(ctx, cfg, registry, m, version); err != nil {
@@ -70,7 +71,7 @@ func (p *controlPlane) send(
 }
 
 // addMetrics adds the metrics of the parts.
-func (p *controlPlane) addMetrics(m *metrics.Metrics) error {
+func (p *controlPlane) addMetrics(m *metrics.Metrics, ads *server.Server) error {
 	if err := m.AddCertificates(p.expiry.Ends); err != nil {
 		return err
 	}
@@ -83,7 +84,18 @@ func (p *controlPlane) addMetrics(m *metrics.Metrics) error {
 	if err := m.AddLogins(p.logins.Totals); err != nil {
 		return err
 	}
-	return m.AddXDS(p.xds.refusals.Counts)
+	if err := m.AddXDS(p.xds.refusals.Counts); err != nil {
+		return err
+	}
+	return m.AddUpstreams(func() []metrics.Upstream { return upstreamMetrics(ads.Requests()) })
+}
+
+func upstreamMetrics(requests []server.Requests) []metrics.Upstream {
+	list := make([]metrics.Upstream, len(requests))
+	for i, r := range requests {
+		list[i] = metrics.Upstream{Proxy: r.Proxy, Name: r.Upstream, Counts: r.Counts, Active: r.Active}
+	}
+	return list
 }
 
 func providerMetrics(reports []providers.Report) []metrics.Provider {

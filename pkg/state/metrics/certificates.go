@@ -17,13 +17,15 @@ type certificates struct {
 // by the names of secrets.
 func (m *Metrics) AddCertificates(ends func() map[string]float64) error {
 	return m.addExpiry(ends, prometheus.NewDesc("gatehouse_certificate_expiry_seconds",
-		"Seconds until the certificate of a secret expires; negative after that.", []string{"secret"}, nil))
+		"Seconds until the certificate of a secret expires; negative after that. Alert on less than 14 days (1209600).",
+		[]string{"secret"}, nil))
 }
 
 // AddXDSCertificates adds the expiry of the files of the xDS port. ends returns the remaining seconds by what they are.
 func (m *Metrics) AddXDSCertificates(ends func() map[string]float64) error {
 	return m.addExpiry(ends, prometheus.NewDesc("gatehouse_xds_certificate_expiry_seconds",
-		"Seconds until a certificate of the xDS port expires, or a revocation list has to be replaced; negative after that.",
+		"Seconds until the first certificate, client_ca or client_crl of the xDS port expires, or has to be replaced; "+
+			"negative after that. Absent without TLS. See docs/xds-security.md.",
 		[]string{"file"}, nil))
 }
 

@@ -22,12 +22,15 @@ func newDescriptions() descriptions {
 		return prometheus.NewDesc("gatehouse_"+name, help, labels, nil)
 	}
 	return descriptions{
-		revision:       desc("revision", "Revision of the configuration that was published last."),
-		publishSeconds: desc("publish_seconds_total", "Time spent on building what was published."),
-		events:         desc("events_total", "Events of GET /events, by name.", "event"),
-		acks:           desc("acks_total", "Responses that Envoys accepted, by type of resources.", "type"),
-		nacks:          desc("nacks_total", "Responses that Envoys refused, by type of resources.", "type"),
-		envoys:         desc("envoys", "Connected Envoys.", "proxy"),
+		revision: desc("revision", "Revision of the configuration that was published last."),
+		publishSeconds: desc("publish_seconds_total", "Time spent on building what was published; "+
+			`gatehouse_events_total{event="publish"} is the number of builds.`),
+		events: desc("events_total", "Events of GET /events, by name: changes, publishes, connections and disconnections "+
+			"of Envoys, and others. See docs/events.md.", "event"),
+		acks:  desc("acks_total", "Responses that Envoys acknowledged, by type of resources.", "type"),
+		nacks: desc("nacks_total", "Responses that Envoys refused, by type of resources.", "type"),
+		envoys: desc("envoys", "Envoys connected to this process, not to other replicas; a proxy without Envoys has no series.",
+			"proxy"),
 		applied: desc("applied_revision", "Oldest revision that a connected Envoy of the proxy has in full; "+
 			"it stays when later ones change nothing for the proxy.", "proxy"),
 		waiting: desc("waiting_hosts", "Hosts whose newest version is not ready yet in some Envoy of the proxy.", "proxy"),

@@ -16,7 +16,7 @@ type logins struct {
 // reason; there are few codes.
 func (m *Metrics) AddLogins(counts func() map[string]int) error {
 	failures := prometheus.NewDesc("gatehouse_login_failures_total",
-		"Logins at the Envoy of this process that failed, by reason.", []string{"reason"}, nil)
+		"Failed logins at the Envoy of standalone, by the code of the reason. See docs/login-failures.md.", []string{"reason"}, nil)
 	if err := m.registry.Register(logins{counts, failures}); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}

@@ -29,11 +29,12 @@ func New(about *status.Registry, version string) (*Metrics, error) {
 			Name: "gatehouse_api_requests_total", Help: "Answers of the REST API.",
 		}, []string{"method", "path", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "gatehouse_api_request_seconds", Help: "How long answers of the REST API took, without streams of events.",
+			Name: "gatehouse_api_request_seconds", Help: "How long calls of the REST API took, with waits, without streams of events.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"method"}),
 		waits: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gatehouse_api_waits_total", Help: "Writes that waited for the Envoys, by whether all had the change in time.",
+			Name: "gatehouse_api_waits_total",
+			Help: "Writes with ?wait=applied, by whether all Envoys had the change in time (applied) or not (lagging).",
 		}, []string{"result"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{

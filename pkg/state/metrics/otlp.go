@@ -16,7 +16,7 @@ type otlp struct {
 // is sent.
 func (m *Metrics) AddOTLP(failures map[string]func() int64) error {
 	failed := prometheus.NewDesc("gatehouse_otlp_failures_total",
-		"Attempts to send spans and metrics of the control plane to a collector that failed.", []string{"signal"}, nil)
+		"Attempts to send traces or metrics of the control plane to a collector that failed; what they had is lost.", []string{"signal"}, nil)
 	if err := m.registry.Register(otlp{failures, failed}); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}

@@ -28,7 +28,8 @@ func (m *Metrics) AddProviders(list func() []Provider) error {
 	p := providers{
 		list: list,
 		age: prometheus.NewDesc("gatehouse_provider_answer_age_seconds",
-			"Seconds since the last usable answer of the identity provider of a login; absent before the first one.",
+			"Seconds since the last usable answer of the identity provider of a login, by the path of its object "+
+				"(/filter/NAME, /globalconfig/NAME); absent before the first one. Alert on more than an hour and a half (5400).",
 			[]string{"object"}, nil),
 		failures: prometheus.NewDesc("gatehouse_provider_failures_total",
 			"Failed queries of the identity provider of a login.", []string{"object"}, nil),

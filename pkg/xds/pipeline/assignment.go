@@ -118,7 +118,9 @@ func encodeAssignment(a *ir.Assignment) (*assignment, error) {
 		return nil, err
 	}
 	for _, e := range a.Endpoints {
-		r.Endpoints = append(r.Endpoints, objectRef(model.UpstreamKey(e.Upstream)))
+		r.Endpoints = append(r.Endpoints, snapshot.EndpointRef{
+			ObjectRef: objectRef(model.UpstreamKey(e.Upstream)), Address: e.Address, Port: e.Port,
+		})
 	}
 	return &assignment{a, r}, nil
 }

@@ -79,7 +79,9 @@ func encodeCluster(c *ir.Cluster, cache *secretCache) (named snapshot.Named, err
 	}
 	for _, e := range c.Endpoints {
 		if e.Upstream != "" {
-			r.Endpoints = append(r.Endpoints, objectRef(model.UpstreamKey(e.Upstream)))
+			r.Endpoints = append(r.Endpoints, snapshot.EndpointRef{
+				ObjectRef: objectRef(model.UpstreamKey(e.Upstream)), Address: e.Address, Port: e.Port, DNS: e.DNS,
+			})
 		}
 	}
 	named.Clusters = []*snapshot.Resource{r}

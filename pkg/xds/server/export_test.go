@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
@@ -29,3 +31,6 @@ func Marshal(m plan.Message) (mem.BufferSlice, error) { return newCodec().Marsha
 func (s *Server) AuthenticateStream(stream grpc.ServerStream, handler grpc.StreamHandler) error {
 	return s.authenticateStream(nil, stream, nil, handler)
 }
+
+// RequestsAt returns what Requests returns at a time.
+func (s *Server) RequestsAt(now time.Time) []Requests { return s.requests.list(now) }

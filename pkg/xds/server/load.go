@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +31,8 @@ const (
 	// address of each.
 	maxLoads   = 1000
 	maxAddress = 64
+	// maxFigure bounds each number of a report, so that sums of them do not overflow.
+	maxFigure = 1 << 32
 )
 
 // Endpoint is an address in a cluster.
@@ -50,19 +53,22 @@ type Load struct {
 type reporter struct {
 	proxy, address, parent string
 
+	// shares are the requests under way at the last report, by where they are counted.
+	shares map[*counted]uint64
+
 	mu      sync.Mutex
 	loads   map[Endpoint]*load
-	at      time.Time          // of the last report; zero before the first
-	window  time.Duration      // how long a report counts
-	last    *snapshot.Snapshot // what the Envoy should have had at the last report
-	partial bool               // there was no room for all endpoints
+	at      time.Time           // of the last report; zero before the first
+	window  time.Duration       // how long a report counts
+	last    *snapshot.Snapshot  // what the Envoy should have had at the last report
+	partial bool                // there was no room for all endpoints
+	active  map[Endpoint]uint64 // requests under way at the last report
 }
 
 // load is what is kept about one endpoint.
 type load struct {
 	health.Tally
 	version string // of the cluster
-	active  uint64 // requests without an answer yet
 }
 
 // StreamLoadStats receives the load reports of one Envoy until it disconnects.
@@ -86,7 +92,10 @@ func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStats
 	if !s.addReporter(r) {
 		return status.Error(codes.ResourceExhausted, "this connection reports its load already")
 	}
-	defer s.removeReporter(r)
+	defer func() {
+		s.removeReporter(r)
+		s.requests.add(r.proxy, nil, r.shares, time.Now())
+	}()
 	var every time.Duration
 	for {
 		snap := s.Snapshot(r.proxy)
@@ -103,7 +112,10 @@ func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStats
 		if err != nil {
 			return nil //nolint:nilerr // the Envoy disconnected
 		}
-		if failing := r.record(report, s.Snapshot(r.proxy), every, time.Now()); len(failing) > 0 && s.opts.Failing != nil {
+		now := time.Now()
+		failing, upstreams := r.record(report, s.Snapshot(r.proxy), every, now)
+		r.shares = s.requests.add(r.proxy, upstreams, r.shares, now)
+		if len(failing) > 0 && s.opts.Failing != nil {
 			s.opts.Failing(rpc.Context(), r.parent, failing)
 		}
 	}
@@ -141,68 +153,99 @@ func (s *Server) removeReporter(r *reporter) {
 	delete(s.reporters, r.address)
 }
 
-// record stores a report and returns the clusters with failed requests, sorted. It
-// omits statistics that are, or may be, about another version of a cluster than
-// that in snap.
+// record stores a report, and returns the clusters with failed requests, sorted, and
+// the requests by upstream. For the former it omits statistics that are, or may be,
+// about another version of a cluster than that in snap.
 func (r *reporter) record(
 	report *loadv3.LoadStatsRequest, snap *snapshot.Snapshot, every time.Duration, now time.Time,
-) (failing []string) {
+) (failing []string, upstreams map[string]*reported) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.window = max(loadWindow, 2*every+every/2)
 	for at, l := range r.loads {
-		if !l.Fresh(now, r.window) && l.active == 0 {
+		if !l.Fresh(now, r.window) {
 			delete(r.loads, at)
 		}
 	}
 	r.partial = false
+	by, active := newSpread(snap, r.last), map[Endpoint]uint64{}
 	for _, c := range report.GetClusterStats() {
 		if len(c.GetUpstreamLocalityStats()) == 0 { // nearly all
 			continue
 		}
 		version, before := versionIn(snap, c.GetClusterName()), versionIn(r.last, c.GetClusterName())
-		if version == "" || before != "" && version != before {
+		if version == "" && before == "" {
 			continue
 		}
 		failed := false
-		for _, locality := range c.GetUpstreamLocalityStats() {
-			for _, e := range locality.GetUpstreamEndpointStats() {
-				failed = r.add(c.GetClusterName(), version, e, now) || failed
+		for at, e := range endpointsIn(c) {
+			counts, n := countsOf(e, r.active[at])
+			delete(r.active, at)
+			if n > 0 && len(active) < maxLoads {
+				active[at] = min(active[at]+n, maxFigure) // two upstreams may have one address
+			}
+			by.add(at, counts, n)
+			if before == "" || version == before {
+				failed = r.add(at, version, counts, now) || failed
 			}
 		}
 		if failed {
 			failing = append(failing, c.GetClusterName())
 		}
 	}
-	r.at, r.last = now, snap
+	for at, n := range r.active { // they ended, and the report does not say how
+		by.add(at, health.Counts{Untold: n}, 0)
+	}
+	r.at, r.last, r.active = now, snap, active
 	slices.Sort(failing)
-	return slices.Compact(failing)
+	return slices.Compact(failing), by.report
+}
+
+// endpointsIn returns what a report says of the endpoints of a cluster.
+func endpointsIn(c *endpointv3.ClusterStats) iter.Seq2[Endpoint, *endpointv3.UpstreamEndpointStats] {
+	return func(yield func(Endpoint, *endpointv3.UpstreamEndpointStats) bool) {
+		for _, locality := range c.GetUpstreamLocalityStats() {
+			for _, e := range locality.GetUpstreamEndpointStats() {
+				address := e.GetAddress().GetSocketAddress()
+				at := Endpoint{c.GetClusterName(), address.GetAddress(), address.GetPortValue()}
+				if len(at.Address) <= maxAddress && !yield(at, e) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // versionIn returns the version of a cluster; empty if there is none.
 func versionIn(snap *snapshot.Snapshot, cluster string) string {
-	if snap == nil {
-		return ""
+	if r := clusterIn(snap, cluster); r != nil {
+		return r.Version
 	}
-	at, found := slices.BinarySearchFunc(snap.Clusters, cluster, func(r *snapshot.Resource, name string) int {
-		return cmp.Compare(r.Name, name)
-	})
-	if !found {
-		return ""
-	}
-	return snap.Clusters[at].Version
+	return ""
 }
 
-// add counts the statistics of an endpoint. It reports whether requests failed.
-func (r *reporter) add(cluster, version string, e *endpointv3.UpstreamEndpointStats, now time.Time) (failed bool) {
-	address := e.GetAddress().GetSocketAddress()
-	at := Endpoint{cluster, address.GetAddress(), address.GetPortValue()}
-	if len(at.Address) > maxAddress {
+// countsOf returns what is reported of an endpoint, and its requests under way. before
+// were under way at the last report.
+func countsOf(e *endpointv3.UpstreamEndpointStats, before uint64) (c health.Counts, active uint64) {
+	c.Succeeded, active = min(e.GetTotalSuccessfulRequests(), maxFigure), min(e.GetTotalRequestsInProgress(), maxFigure)
+	errors := min(e.GetTotalErrorRequests(), maxFigure)
+	// Envoy counts a failed connection as an error, but not as an issued request.
+	done := min(e.GetTotalIssuedRequests(), maxFigure) + before
+	done -= min(done, active)
+	c.Failed = min(errors, done-min(done, c.Succeeded))
+	c.Unconnected = errors - c.Failed
+	c.Untold = done - min(done, c.Succeeded+c.Failed)
+	return c, active
+}
+
+// add counts the requests to an endpoint. It reports whether some failed.
+func (r *reporter) add(at Endpoint, version string, c health.Counts, now time.Time) (failed bool) {
+	if c == (health.Counts{}) {
 		return false
 	}
+	failed = c.Bad() > 0
 	l := r.loads[at]
 	if l == nil || l.version != version {
-		failed := e.GetTotalErrorRequests() > 0
 		if l == nil && len(r.loads) >= maxLoads && !r.makeRoom(failed) {
 			r.partial = true
 			return failed
@@ -210,16 +253,8 @@ func (r *reporter) add(cluster, version string, e *endpointv3.UpstreamEndpointSt
 		l = &load{version: version}
 		r.loads[at] = l
 	}
-	// Envoy counts a failed connection as an error, but not as an issued request.
-	done := e.GetTotalIssuedRequests() + l.active
-	done -= min(done, e.GetTotalRequestsInProgress())
-	c := health.Counts{Succeeded: e.GetTotalSuccessfulRequests()}
-	c.Failed = min(e.GetTotalErrorRequests(), done-min(done, c.Succeeded))
-	c.Unconnected = e.GetTotalErrorRequests() - c.Failed
-	c.Untold = done - min(done, c.Succeeded+c.Failed)
-	l.active = e.GetTotalRequestsInProgress()
 	l.Add(now, r.window, c)
-	return c.Bad() > 0
+	return failed
 }
 
 // makeRoom drops an endpoint without failures to make room for one with failures.

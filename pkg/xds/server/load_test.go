@@ -143,7 +143,8 @@ var _ = Describe("Load reports", func() {
 		long.GetAddress().GetSocketAddress().Address = strings.Repeat("a", 100)
 		Expect(rpc.Send(report("c00000", long))).To(Succeed())
 		Expect(rpc.Send(report("c00000", endpoint(82, 1, 0, 1, 0)))).To(Succeed())
-		Eventually(loads).Should(HaveLen(3))
+		Eventually(loads).Should(HaveKey(at(82)))
+		Expect(loads()).To(HaveLen(3))
 
 		By("more clusters")
 		s.Publish(2, map[string]*snapshot.Snapshot{"gw": clusters(2, 1000, time.Second)})

@@ -68,6 +68,8 @@ type Server struct {
 	refusals *Refusals
 	// foreign counts the unknown names that are kept for clients.
 	foreign atomic.Int64
+	// requests counts what Envoys report.
+	requests *requests
 
 	mu            sync.Mutex
 	revision      int64
@@ -95,11 +97,13 @@ func New(opts Options) *Server {
 	if opts.Refusals == nil {
 		opts.Refusals = NewRefusals(opts.Log)
 	}
-	return &Server{
+	s := &Server{
 		opts: opts, held: opts.Held, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{},
 		waits: map[string]map[*wait]struct{}{}, coming: map[string]time.Time{}, engines: map[*engine]struct{}{},
 		moved: make(chan struct{}), quiet: newQuiet(), refusals: opts.Refusals, reporters: map[string]*reporter{},
 	}
+	s.requests = &requests{snapshot: s.Snapshot, counts: map[pair]*counted{}}
+	return s
 }
 
 // GRPC returns a gRPC server that serves s, with more options such as the credentials of

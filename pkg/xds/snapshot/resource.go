@@ -33,6 +33,15 @@ type ObjectRef struct {
 	Kind, Name string
 }
 
+// EndpointRef is the object that an endpoint is made from, and where the endpoint is.
+type EndpointRef struct {
+	ObjectRef
+	// Address is an IP address; with DNS, it is a host name.
+	Address string
+	Port    int
+	DNS     bool
+}
+
 // Resource is one named resource as it is sent.
 type Resource struct {
 	Name string
@@ -49,7 +58,7 @@ type Resource struct {
 	// Objects are the objects that it is made from; nil means the proxy, or nothing stored.
 	Objects []ObjectRef
 	// Endpoints are the objects of the endpoints of a cluster or an assignment, in their order.
-	Endpoints []ObjectRef
+	Endpoints []EndpointRef
 
 	wire []byte
 }
