@@ -240,7 +240,7 @@ func (m *members) note(r *snapshot.Resource, snap *snapshot.Snapshot) {
 		}
 	}
 	for _, e := range endpoints {
-		at := Endpoint{Cluster: r.Name, Port: uint32(e.Port)}
+		at := Endpoint{Cluster: r.Name, Port: uint32(e.Port)} //nolint:gosec // ports are 1 to 65535
 		if !e.DNS {
 			at.Address = e.Address
 		}
