@@ -72,6 +72,7 @@ func measuredFilters() ([]measuredFilter, error) {
 		}},
 		measuredFilter{what: "route_filter_affinity, by header", kind: "route_filter_affinity", config: object{"by": "header", "header": "User-Agent"}},
 		measuredFilter{what: "route_filter_tracing, without a collector", kind: "route_filter_tracing", config: object{"sampling": 10}},
+		measuredFilter{what: "route_filter_accesslog, without such a log", kind: "route_filter_accesslog", config: object{"logs": []string{"shop"}}},
 		measuredFilter{what: "route_filter_mirror, all requests", kind: "route_filter_mirror", config: object{"upstream": ownUpstream}},
 		measuredFilter{what: "route_filter_host_rewrite", kind: "route_filter_host_rewrite", config: object{"host": "inner.test"}},
 		measuredFilter{what: "4 KB of text, no filter", large: true},

@@ -21,11 +21,17 @@ const (
 	leanLogged = "lean, JSON access log"
 
 	collected  = "access log to a collector"
+	chosen     = "JSON access log, not `always`"
+	textual    = "access log of text, `always`"
+	ofOthers   = "access log, `attached_only`, of other services"
 	tracedNone = "traced: 0% of requests"
 	tracedSome = "traced: 1% of requests"
 	tracedAll  = "traced: 100% of requests"
 	triesNone  = "traced: 0% of requests, `upstream_spans`"
 )
+
+// textLine is the example of docs/accesslog.md.
+const textLine = "{start_time} {method} {authority}{path} {response_code} {duration_ms}ms"
 
 // part is a row of the table: a request to an Envoy.
 type part struct {
@@ -75,6 +81,9 @@ func parts() []part {
 		{name: leanSilent, envoy: leanSilent, host: "plain"},
 		{name: leanLogged, envoy: leanLogged, host: "plain"},
 		{name: collected, envoy: collected, host: "plain"},
+		{name: chosen, envoy: chosen, host: "plain"},
+		{name: textual, envoy: textual, host: "plain"},
+		{name: ofOthers, envoy: ofOthers, host: "plain"},
 		{name: tracedNone, envoy: tracedNone, host: "plain"},
 		{name: tracedSome, envoy: tracedSome, host: "plain"},
 		{name: tracedAll, envoy: tracedAll, host: "plain"},
@@ -152,6 +161,7 @@ func filters() []part {
 			"descriptor_set": testkit.BooksSet(), "services": list{"shop.Books"}, "unknown_paths": "pass",
 		}},
 		{kind: "route_filter_tracing", config: object{"tags": list{object{"name": "team", "value": "cost"}}}},
+		{kind: "route_filter_accesslog", config: object{"logs": list{"other"}}},
 		{kind: "route_filter_mirror", config: object{"upstream": "backend"}},
 		{kind: "route_filter_canary", config: object{
 			"upstreams": list{object{"name": "backend", "weight": 50}, object{"name": "other", "weight": 50}},

@@ -114,5 +114,19 @@ var _ = Describe("The access logs of a proxy", func() {
 			"config.fields[0].header", "config.fields[1].claim", "config.fields[2]", "config.omit[0]", "config.only.percent", "config.only.slower_than",
 			"config.only.status_from", "config.rename", "config.rename.path",
 		}), a.Body)
+		for config, fields := range map[string][]string{
+			`{"text":"{path} {colour}","upstream":"grpc","omit":["sni"],"rename":{"path":"url"},"always":true,"attached_only":true}`: {
+				"config.attached_only", "config.omit", "config.rename", "config.text", "config.text",
+			},
+			`{"text":"{path"}`: {"config.text"},
+			`{"text":1}`:       {"config.text"},
+			`{"always":"yes"}`: {"config.always"},
+		} {
+			a, err := t.api.Do(limit(), http.MethodPost, "/globalconfig", "application/json",
+				`{"globalconfig_name":"logs","globalconfig_type":"globalconfig_accesslog","config":`+config+`}`)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(Equal(http.StatusBadRequest))
+			Expect(fieldsOf(a.Body)).To(Equal(fields), a.Body)
+		}
 	})
 })

@@ -17,6 +17,7 @@ import (
 // policies returns the entries of all types. They are made once, because some have random keys.
 var policies = sync.OnceValue(func() []policy {
 	return []policy{
+		accessLog(),
 		affinity(),
 		anyOf(),
 		apiKey(),

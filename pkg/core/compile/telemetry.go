@@ -98,7 +98,14 @@ func accessLogOf(g *model.ParsedGlobalConfig, t *model.ProxyTree, s Settings) (o
 	if !ok || g.Fault != nil {
 		return out, unreadable(g)
 	}
-	out = ir.AccessLog{ServiceName: t.Proxy.Name, Omit: c.Omit, Rename: c.Rename}
+	out = ir.AccessLog{
+		Name: g.Name, ServiceName: t.Proxy.Name, Omit: c.Omit, Rename: c.Rename,
+		AttachedOnly: c.AttachedOnly, Always: c.Always,
+	}
+	line, err := c.Line()
+	for _, p := range line {
+		out.Line = append(out.Line, ir.LogPart(p))
+	}
 	for _, f := range c.Fields {
 		out.Fields = append(out.Fields, ir.LogField(f))
 	}
@@ -108,7 +115,7 @@ func accessLogOf(g *model.ParsedGlobalConfig, t *model.ProxyTree, s Settings) (o
 			StatusFrom: o.StatusFrom, SlowerThan: time.Duration(o.SlowerThan), Millionths: uint32(o.Percent*percent + 0.5),
 		}
 	}
-	if c.Upstream != "" {
+	if c.Upstream != "" && err == nil {
 		out.Collector, err = collector(Places(t.Named, s)(g.Key()), c.Upstream, c.Path, c.Credential)
 	}
 	return out, err

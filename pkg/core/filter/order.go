@@ -4,6 +4,7 @@ package filter
 import (
 	"slices"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/accesslog"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/affinity"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/bodylimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/canary"
@@ -39,6 +40,8 @@ func List() []seam.Filter {
 		hostrewrite.Filter(),
 		// Spans have nothing to do with the order: the connection manager begins and ends them.
 		tracing.Filter(),
+		// What others refuse is in the logs of the service too. This looks at nothing of the request.
+		accesslog.Filter(),
 		// The host is checked first: no other filter sees a request without one clear host.
 		{Name: "envoy.filters.http.rbac/host"},
 		// These two enforce client certificates before later filters look at the request.

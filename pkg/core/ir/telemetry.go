@@ -37,6 +37,8 @@ type TraceTag struct {
 
 // AccessLog is a log of requests.
 type AccessLog struct {
+	// Name is the name that filters have for it.
+	Name string `json:"name,omitempty"`
 	// Collector receives the log; nil means Envoy's standard output.
 	Collector *Collector `json:"collector,omitempty"`
 	// ServiceName is the name of the gateway for the collector.
@@ -47,6 +49,18 @@ type AccessLog struct {
 	Fields []LogField        `json:"fields,omitempty"`
 	// Only selects requests; nil means all.
 	Only *LogOnly `json:"only,omitempty"`
+	// Line has the parts of a line of text; empty means JSON.
+	Line []LogPart `json:"line,omitempty"`
+	// AttachedOnly takes requests whose service or route names the log, Always all. Without both, requests whose service
+	// names no logs are taken too.
+	AttachedOnly bool `json:"attachedOnly,omitempty"`
+	Always       bool `json:"always,omitempty"`
+}
+
+// LogPart is a part of a line: the name of a field, or else a text.
+type LogPart struct {
+	Text  string `json:"text,omitempty"`
+	Field string `json:"field,omitempty"`
 }
 
 // LogField is a field of a log, with one of a text, a header of the request, a header of the response and a claim.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // AccessLogConfig is an access log of a proxy. Each one that applies to a proxy is a log of its own; together they
@@ -32,6 +33,15 @@ type AccessLogConfig struct {
 	Fields []LogField `json:"fields,omitempty"`
 	// Which requests are logged; absent means all.
 	Only *LogOnly `json:"only,omitempty"`
+	// Makes each line a text, with the names of fields in braces; {{ and }} are braces. Up to 4,096 bytes, and 64 names. A
+	// field that a request does not have is -. Absent means JSON.
+	// +maxLength=maxLogText
+	// +example='{start_time} {method} {authority}{path} {response_code}'
+	Text string `json:"text,omitempty"`
+	// Only requests of services and routes whose route_filter_accesslog names this log are written. Default: false.
+	AttachedOnly bool `json:"attached_only,omitempty"`
+	// The requests of all services are written, whatever their route_filter_accesslog says. Default: false.
+	Always bool `json:"always,omitempty"`
 }
 
 // LogField is a field of an access log. Exactly one of value, header, response_header and claim says what it has.
@@ -102,6 +112,12 @@ func readAccessLog(v *validator, at, _ string, config JSON) Spec {
 	if c.Only != nil {
 		v.logOnly(at+".only", *c.Only)
 	}
+	if c.Text != "" {
+		v.logText(at, c)
+	}
+	if c.Always && c.AttachedOnly {
+		v.add(at+".attached_only", "cannot be with always, which takes the requests of all services")
+	}
 	return &c
 }
 
@@ -159,6 +175,79 @@ func (v *validator) logOnly(at string, o LogOnly) {
 	if o == (LogOnly{}) {
 		v.add(at, "selects no request; leave it out to log all")
 	}
+}
+
+const maxLogText, maxLogTextFields = 4096, 64
+
+// logText accepts a line of text.
+func (v *validator) logText(at string, c AccessLogConfig) {
+	const jsonOnly = "cannot be with text, which names the fields that it has"
+	if c.Upstream != "" {
+		v.add(at+".text", "is for standard output, and upstream is a collector, which gets fields")
+	}
+	if len(c.Omit) > 0 {
+		v.add(at+".omit", jsonOnly)
+	}
+	if len(c.Rename) > 0 {
+		v.add(at+".rename", jsonOnly)
+	}
+	if len(c.Text) > maxLogText {
+		v.add(at+".text", "has %d bytes; at most %d are allowed", len(c.Text), maxLogText)
+		return
+	}
+	if strings.ContainsFunc(c.Text, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
+		v.add(at+".text", "has a control character; a line break is added to each line")
+	}
+	parts, err := c.Line()
+	if err != nil {
+		v.add(at+".text", "%s", err)
+		return
+	}
+	parts = slices.DeleteFunc(parts, func(p LogPart) bool { return p.Field == "" })
+	if len(parts) > maxLogTextFields {
+		v.add(at+".text", "has %d fields; at most %d are allowed", len(parts), maxLogTextFields)
+		return
+	}
+	known := LogFieldNames()
+	for _, f := range c.Fields {
+		known = append(known, f.Name)
+	}
+	for _, p := range parts {
+		v.oneOf(at+".text", p.Field, known)
+	}
+}
+
+// LogPart is a part of a line: the name of a field, or else a text.
+type LogPart struct{ Text, Field string }
+
+// Line returns the parts of a line of text; none if lines are JSON. An error says what is wrong with the braces.
+func (c *AccessLogConfig) Line() (parts []LogPart, err error) {
+	text := ""
+	for rest := c.Text; rest != ""; {
+		at := strings.IndexAny(rest, "{}")
+		if at < 0 {
+			text, rest = text+rest, ""
+			continue
+		}
+		text += rest[:at]
+		brace := rest[at : at+1]
+		if rest = rest[at+1:]; strings.HasPrefix(rest, brace) {
+			text, rest = text+brace, rest[1:]
+			continue
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if brace == "}" || !closed || name == "" {
+			return nil, fmt.Errorf("has a %s without the name of a field; write %[1]s%[1]s for the character", brace)
+		}
+		if text != "" {
+			parts, text = append(parts, LogPart{Text: text}), ""
+		}
+		parts, rest = append(parts, LogPart{Field: name}), after
+	}
+	if text != "" {
+		parts = append(parts, LogPart{Text: text})
+	}
+	return parts, nil
 }
 
 func (c *AccessLogConfig) uses() []Key { return collectorKeys(c.Upstream, c.Credential) }

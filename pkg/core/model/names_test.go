@@ -39,6 +39,13 @@ var _ = Describe("The names in a configuration", func() {
 		Entry("a rate limit", model.FilterRateLimit, `{"domain":"d","descriptors":[{"generic_key":"upstream"}]}`, `{"domain":"d","descriptors":[{"generic_key":"upstream"}]}`),
 	)
 
+	It("of logs are replaced too, although they may not exist", func() {
+		f := &model.Filter{Name: "f", Type: model.FilterAccessLog, Config: `{"Log\u017f":["a","b"]}`}
+		Expect(f.Validate()).To(BeEmpty())
+		Expect(f.Names()).To(BeEmpty())
+		Expect(f.MapNames(change)).To(Equal(model.JSON(`{"Logſ":["new.a","new.b"]}`)))
+	})
+
 	DescribeTable("of a global config are all replaced, and nothing else is", func(typeName, config, want string, names ...model.Key) {
 		g := &model.GlobalConfig{Name: "g", Type: typeName, Config: model.JSON(config)}
 		Expect(g.Validate()).To(BeEmpty())

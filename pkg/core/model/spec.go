@@ -30,7 +30,7 @@ type configType struct {
 	// secrets are the paths in its JSON whose text is stored sealed. Of a list of objects each has a name.
 	secrets []string
 	// names are the paths in its JSON whose text is the name of an object, with the kind of the
-	// object: those that the uses of its Spec are.
+	// object: those that the uses of its Spec are, and the logs of a route_filter_accesslog.
 	names map[string]Kind
 	// read reads the JSON object of the filter or global config called name, as
 	// far as that is possible, and reports what is wrong with it; at begins each
@@ -74,6 +74,10 @@ func filterTypes() []configType {
 		{name: FilterCSRF, on: []Kind{KindRoute, KindService}, addsUp: true, read: readCSRF},
 		{name: FilterRequestID, on: []Kind{KindRoute, KindService}, alone: "choose the request ID", read: readRequestID},
 		{name: FilterTracing, on: []Kind{KindRoute, KindService}, read: readTracingFilter},
+		{
+			name: FilterAccessLog, on: []Kind{KindRoute, KindService}, alone: "choose the logs",
+			names: map[string]Kind{"logs": KindGlobalConfig}, read: readAccessLogFilter,
+		},
 		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, alone: answering, read: readRedirect},
 		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, alone: answering, read: readDirectResponse},
 		{name: FilterBodyLimit, on: []Kind{KindRoute, KindService}, read: readBodyLimit},
@@ -120,6 +124,7 @@ func fieldTypes() map[string]string {
 const (
 	FilterBodyLimit       = "route_filter_bodylimit"
 	FilterCompress        = "route_filter_compress"
+	FilterAccessLog       = "route_filter_accesslog"
 	FilterAPIKey          = "http_filter_apikey"
 	FilterBasicAuth       = "http_filter_basicauth"
 	FilterAnyOf           = "http_filter_anyof"

@@ -85,6 +85,34 @@ var _ = Describe("Spans and logs", func() {
 		Entry("an empty name", `{"rename":{"path":""}}`, "config.rename.path is required"),
 	)
 
+	DescribeTable("of text", func(config string, refused ...any) {
+		Expect(refusals(model.GlobalConfigAccessLog, config)).To(HaveExactElements(refused...))
+	},
+		Entry("a line", `{"text":"{{ {start_time}}} {a} 100%","fields":[{"name":"a","value":"b"}]}`),
+		Entry("an unknown field", `{"text":"{stat}"}`, HavePrefix(`config.text "stat" is not one of authority, bytes_received`)),
+		Entry("a field with spaces", `{"text":"{ path }"}`, HavePrefix(`config.text " path " is not one of authority`)),
+		Entry("an open brace", `{"text":"{path"}`, `config.text has a { without the name of a field; write {{ for the character`),
+		Entry("a closed brace", `{"text":"path}"}`, `config.text has a } without the name of a field; write }} for the character`),
+		Entry("no name", `{"text":"{}"}`, `config.text has a { without the name of a field; write {{ for the character`),
+		Entry("two lines", `{"text":"{path}\n"}`, `config.text has a control character; a line break is added to each line`),
+		Entry("a tab", `{"text":"{path}\t{method}"}`),
+		Entry("a collector", `{"text":"{path}","upstream":"c"}`, "config.text is for standard output, and upstream is a collector, which gets fields"),
+		Entry("fields that are left out or renamed", `{"text":"{path}","omit":["service"],"rename":{"path":"url"}}`,
+			"config.omit cannot be with text, which names the fields that it has", "config.rename cannot be with text, which names the fields that it has"),
+		Entry("the longest", `{"text":"`+strings.Repeat("x", 4096)+`"}`),
+		Entry("a longer one", `{"text":"`+strings.Repeat("x", 4097)+`"}`, "config.text has 4097 bytes; at most 4096 are allowed"),
+		Entry("the most fields", `{"text":"`+strings.Repeat("{path}", 64)+`"}`),
+		Entry("more fields", `{"text":"`+strings.Repeat("{path}", 65)+`"}`, "config.text has 65 fields; at most 64 are allowed"),
+		Entry("all services, and only some", `{"always":true,"attached_only":true}`, "config.attached_only cannot be with always, which takes the requests of all services"),
+	)
+
+	It("have lines of text with their parts", func() {
+		c := model.AccessLogConfig{Text: "{{{path}}} 100% {a}{b}}}"}
+		Expect(c.Line()).To(Equal([]model.LogPart{
+			{Text: "{"}, {Field: "path"}, {Text: "} 100% "}, {Field: "a"}, {Field: "b"}, {Text: "}"},
+		}))
+	})
+
 	DescribeTable("of a claim", func(claim, refusal string) {
 		list := refusals(model.GlobalConfigAccessLog, fmt.Sprintf(`{"fields":[{"name":"a","claim":%q}]}`, claim))
 		if refusal == "" {
@@ -99,3 +127,18 @@ var _ = Describe("Spans and logs", func() {
 		Entry(nil, "a..b", "is not the name of a claim"),
 	)
 })
+
+var _ = DescribeTable("A filter of logs", func(config string, refused ...any) {
+	var list []string
+	for _, e := range (&model.Filter{Name: "f", Type: model.FilterAccessLog, Config: model.JSON(config)}).Validate() {
+		list = append(list, e.Field+" "+e.Message)
+	}
+	Expect(list).To(HaveExactElements(refused...))
+},
+	Entry("none", `{"logs":[]}`),
+	Entry("eight", `{"logs":["a","b","c","d","e","f","g","h"]}`),
+	Entry("nine", `{"logs":["a","b","c","d","e","f","g","h","i"]}`, "Filter_config.logs has 9 names; at most 8 are allowed"),
+	Entry("no list", `{}`, "Filter_config.logs is required; [] means no log"),
+	Entry("no name", `{"logs":["a",""]}`, "Filter_config.logs[1] is required"),
+	Entry("not a name", `{"logs":["a'b"]}`, `Filter_config.logs[0] "a'b" may contain only the characters A-Z a-z 0-9 . _ -`),
+)

@@ -2,10 +2,13 @@ package precheck
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/grpcjson"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/suggest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
 
@@ -64,6 +67,7 @@ func (w warner) advisers() map[string]func(model.Key, *model.Filter) (string, er
 		model.FilterGRPCWeb:   w.adviseGRPC,
 		model.FilterRateLimit: w.adviseCounted,
 		model.FilterRBAC:      w.adviseAccess,
+		model.FilterAccessLog: w.adviseLogs(),
 	}
 }
 
@@ -93,6 +97,56 @@ func (w warner) adviseBodyLimit(link model.Key, _ *model.Filter) (string, error)
 		}
 	}
 	return "", nil
+}
+
+// adviseLogs warns of logs that a proxy of the service does not have.
+func (w warner) adviseLogs() func(model.Key, *model.Filter) (string, error) {
+	read := sync.OnceValues(func() (globalConfigs, error) {
+		all, err := readInForce(w.reader)
+		maps.DeleteFunc(all, func(_ model.Key, obj model.Object) bool {
+			g, is := obj.(*model.GlobalConfig)
+			return is && g.Type != model.GlobalConfigAccessLog
+		})
+		return all, err
+	})
+	return func(link model.Key, f *model.Filter) (string, error) {
+		links, err := store.List[*model.ProxyService](w.reader, store.Query{
+			Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(link.Part(model.KindService))}, Limit: maxAttachments,
+		})
+		if err != nil {
+			return "", err
+		}
+		logs, err := read()
+		if err != nil {
+			return "", err
+		}
+		spec, is := f.Parse().Spec.(*model.AccessLogFilter)
+		if !is {
+			return "", nil // it closes what it is on
+		}
+		proxies := map[string]bool{}
+		for _, l := range links {
+			proxies[l.Proxy] = true
+		}
+		trees := logs.trees(proxies)
+		for _, name := range slices.Sorted(maps.Keys(trees)) {
+			var known []string
+			for _, g := range trees[name].GlobalConfigs {
+				known = append(known, g.Name)
+			}
+			for _, log := range spec.Logs {
+				if slices.Contains(known, log) {
+					continue
+				}
+				what := fmt.Sprintf("names the log %s, and no globalconfig_accesslog of proxy %s has that name", log, name)
+				if best, near := suggest.Nearest(log, known); near {
+					what += fmt.Sprintf("; the nearest is %q", best)
+				}
+				return what, nil
+			}
+		}
+		return "", nil
+	}
 }
 
 // adviseCalls warns of paths that do not determine what a call is about.

@@ -66,6 +66,7 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 	accepts := of("accepts", model.FilterAnyOf, `{"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]},"apikey":{"keys":"partners"}}`)
 	callers := of("callers", model.FilterRBAC, `{"allow":[{"methods":["GET"]},{"clients":["partners"]}]}`)
 	partners := &model.KeySet{Name: "partners"}
+	logs, audit := &model.GlobalConfig{Name: "main", Type: model.GlobalConfigAccessLog, Config: `{}`}, &model.GlobalConfig{Name: "audit", Type: model.GlobalConfigAccessLog, Config: `{}`}
 	// unverified is a login whose id_token is not verified.
 	unverified := of("staff", model.FilterOIDC, `{"client_id":"a","client_secret":{"secret":"nowhere"},"cookie_secret":"nowhere",
 		"authorization_endpoint":"https://idp.test/a","token_endpoint":"https://idp.test/t","redirect_uri":"/cb"}`)
@@ -119,6 +120,11 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 		Entry("a limit by client whose keys are removed", with(client, partners, keys, on("client"), on("keys")), remove(on("keys").Key()), "/service/shop/filter/client "+noClient),
 		Entry("but not for a limit by client with keys", with(client, partners, keys, on("keys")), insert(onRoot("client"))),
 		Entry("but not for a limit by client with keys on the route", with(client, partners, keys, onRoot("keys")), insert(on("client"))),
+		Entry("a log that its proxy does not have", with(logs, audit, of("to", model.FilterAccessLog, `{"logs":["main","audti","limits"]}`)), insert(on("to")),
+			`/service/shop/filter/to names the log audti, and no globalconfig_accesslog of proxy gw has that name; the nearest is "audit"`),
+		Entry("a log of another proxy", with(logs, audit, &model.Proxy{Name: "edge"}, &model.ProxyGlobalConfig{Proxy: "edge", GlobalConfig: "audit"}), insert(of("to", model.FilterAccessLog, `{"logs":["audit"]}`), onRoot("to")),
+			"/service/shop/route/root/filter/to names the log audit, and no globalconfig_accesslog of proxy gw has that name"),
+		Entry("but not for the logs of its proxy, and not for none", with(logs, audit, of("none", model.FilterAccessLog, `{"logs":[]}`), of("to", model.FilterAccessLog, `{"logs":["audit","main"]}`)), insert(on("to"), onRoot("none"))),
 		Entry("a limit on a route that redirects", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), onRoot("moved")), insert(onRoot("limit")), "/service/shop/route/root/filter/limit "+notForwarded),
 		Entry("a limit on a route of a service that redirects", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), on("moved")), insert(on("limit")), "/service/shop/filter/limit "+notForwarded),
 	)

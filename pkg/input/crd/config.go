@@ -124,6 +124,9 @@ func (e *exporter) filters() {
 			slices.ContainsFunc(c.BasicAuth.Users, hasText) {
 			e.add("%s: a RouteFilter of the type %s names a secret for each password: put them into secrets", key.Path(), f.Type)
 		}
+		if c, ok := f.Parse().Spec.(*model.AccessLogFilter); ok {
+			config = jsonText(model.AccessLogFilter{Logs: e.logs(key, c.Logs)})
+		}
 		config = e.rename(f.Type, config)
 		noteConfig(&m, config, original)
 		if len(config) > 262144 {
@@ -137,6 +140,26 @@ func (e *exporter) filters() {
 			},
 		})
 	}
+}
+
+// logs returns the names of the GlobalConfigs that the logs of a filter become.
+func (e *exporter) logs(filter model.Key, names []string) []string {
+	list := []string{}
+	for _, name := range names {
+		proxies := e.source.proxies[model.GlobalConfigKey(name)]
+		if len(proxies) < 2 {
+			list = append(list, name)
+			continue
+		}
+		for _, proxy := range proxies {
+			list = append(list, nameFor(name, proxy))
+		}
+	}
+	if len(list) > model.MaxLogs {
+		e.add("%s: its logs are %d GlobalConfigs, one for each proxy; a RouteFilter names at most %d",
+			filter.Path(), len(list), model.MaxLogs)
+	}
+	return list
 }
 
 // passwords makes the Secrets of passwords given as text. It returns the configuration that names them, and the

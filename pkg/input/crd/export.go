@@ -194,11 +194,14 @@ func (e *exporter) eachProxy(key model.Key, tags []string, add func(m metav1.Obj
 		}
 		name := objectName(key.Name())
 		if len(proxies) > 1 {
-			name = objectName(key.Name() + "." + proxy)
+			name = nameFor(key.Name(), proxy)
 		}
 		add(e.meta(name, key.Name(), tags), proxy)
 	}
 }
+
+// nameFor is the name of an object for one of several proxies.
+func nameFor(name, proxy string) string { return objectName(name + "." + proxy) }
 
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: gatewayv1.GroupVersion().String(), Kind: kind}

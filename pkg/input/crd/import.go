@@ -231,6 +231,16 @@ func (i *importer) globalConfigs() {
 	}
 }
 
+// globalConfigOf returns the name of a global config.
+func (i *importer) globalConfigOf(namespace, name string) string {
+	for _, g := range i.in.GlobalConfigs {
+		if namespaceOf(g.ObjectMeta) == namespace && g.Name == name {
+			return nameOf(g.ObjectMeta, i.several)
+		}
+	}
+	return nameOf(metav1.ObjectMeta{Namespace: namespace, Name: name}, i.several)
+}
+
 // proxy makes a proxy unless it exists, and returns its name.
 func (i *importer) proxy(name string) string {
 	i.unnamed = i.unnamed || name == ""

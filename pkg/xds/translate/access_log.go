@@ -24,7 +24,7 @@ import (
 func accessLogs(l ir.Listener) ([]*accesslogv3.AccessLog, error) {
 	logs := l.AccessLogs
 	if l.AccessLog {
-		logs = append(slices.Clone(logs), ir.AccessLog{})
+		logs = append(slices.Clone(logs), ir.AccessLog{Always: true})
 	}
 	var list []*accesslogv3.AccessLog
 	for _, log := range logs {
@@ -41,20 +41,23 @@ func accessLogs(l ir.Listener) ([]*accesslogv3.AccessLog, error) {
 // which may be in the details. Two loggers share the requests then.
 func accessLog(l ir.Listener, log ir.AccessLog) ([]*accesslogv3.AccessLog, error) {
 	formats, only := requestFormats(l), selected(log.Only)
-	if formats[detailsField] == "" || slices.Contains(log.Omit, detailsField) {
-		one, err := logger(log, formats, only...)
+	if len(log.Line) > 0 {
+		formats = textFormats(l)
+	}
+	if !has(log, formats, detailsField) {
+		one, err := logger(log, formats, only)
 		return []*accesslogv3.AccessLog{one}, err
 	}
 	ofLogin := maps.Clone(formats)
 	ofLogin[detailsField] = seam.DetailWords
 	// This uses no CEL, because it runs for every request.
 	is401 := seam.AllOf(seam.StatusAtLeast(http.StatusUnauthorized), seam.StatusAtMost(http.StatusUnauthorized))
-	no401 := anyOf(seam.StatusAtMost(http.StatusBadRequest), seam.StatusAtLeast(http.StatusPaymentRequired))
-	all, err := logger(log, formats, append(slices.Clone(only), no401, mentionsState(true))...)
+	no401 := seam.AnyOf(seam.StatusAtMost(http.StatusBadRequest), seam.StatusAtLeast(http.StatusPaymentRequired))
+	all, err := logger(log, formats, only, no401, mentionsState(true))
 	if err != nil {
 		return nil, err
 	}
-	some, err := logger(log, ofLogin, append(slices.Clone(only), anyOf(is401, mentionsState(false)))...)
+	some, err := logger(log, ofLogin, only, seam.AnyOf(is401, mentionsState(false)))
 	return []*accesslogv3.AccessLog{all, some}, err
 }
 
@@ -94,14 +97,26 @@ func selected(o *ir.LogOnly) []*accesslogv3.AccessLogFilter {
 	if len(which) == 1 {
 		return which
 	}
-	return []*accesslogv3.AccessLogFilter{anyOf(which...)}
+	return []*accesslogv3.AccessLogFilter{seam.AnyOf(which...)}
 }
 
-// logger writes lines for the requests that meet all filters.
+// logger writes lines for the requests that meet all filters, and are written to the log.
 func logger(
-	log ir.AccessLog, formats map[string]string, filters ...*accesslogv3.AccessLogFilter,
+	log ir.AccessLog, formats map[string]string, only []*accesslogv3.AccessLogFilter, more ...*accesslogv3.AccessLogFilter,
 ) (*accesslogv3.AccessLog, error) {
 	out := &accesslogv3.AccessLog{Name: "envoy.access_loggers.stdout"}
+	filters := slices.Concat(only, more)
+	if !log.Always {
+		in, err := seam.InLog(log.Name, log.AttachedOnly)
+		if err != nil {
+			return nil, err
+		}
+		at := len(filters)
+		if log.AttachedOnly { // for few requests, mostly
+			at = 0
+		}
+		filters = slices.Insert(filters, at, in)
+	}
 	switch len(filters) {
 	case 0:
 	case 1:
@@ -110,9 +125,11 @@ func logger(
 		out.Filter = seam.AllOf(filters...)
 	}
 	fields := fieldsOf(log, formats)
-	var sink seam.Proto = &streamv3.StdoutAccessLog{
-		AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: seam.JSONFormat(fields)},
+	format := seam.JSONFormat(fields)
+	if len(log.Line) > 0 {
+		format = seam.TextFormat(lineOf(log, fields))
 	}
+	var sink seam.Proto = &streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: format}}
 	if log.Collector != nil {
 		out.Name = "envoy.access_loggers.open_telemetry"
 		sink = toCollector(log, fields)
@@ -158,12 +175,37 @@ func fieldsOf(log ir.AccessLog, formats map[string]string) map[string]string {
 			fields[f.Name] = "%RESP(" + f.ResponseHeader + "):256%"
 		case f.Claim != "":
 			fields[f.Name] = seam.ClaimFormat(f.Claim)
+			if len(log.Line) > 0 {
+				fields[f.Name] = seam.ClaimInLine(f.Claim)
+			}
 		default:
-			fields[f.Name] = strings.ReplaceAll(f.Value, "%", "%%")
+			fields[f.Name] = literal(f.Value)
 		}
 	}
 	return fields
 }
+
+// has reports whether lines of a log have a field.
+func has(log ir.AccessLog, formats map[string]string, field string) bool {
+	if len(log.Line) > 0 {
+		return slices.Contains(log.Line, ir.LogPart{Field: field})
+	}
+	return formats[field] != "" && !slices.Contains(log.Omit, field)
+}
+
+// lineOf is the format of a line of text. A proxy may have no such field, as a plain listener has none of TLS.
+func lineOf(log ir.AccessLog, fields map[string]string) (line string) {
+	for _, p := range log.Line {
+		if p.Field == "" {
+			line += literal(p.Text)
+		} else {
+			line += cmp.Or(fields[p.Field], "-")
+		}
+	}
+	return line
+}
+
+func literal(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
 // mentionsState matches requests with which an identity provider sends browsers back (RFC 6749 section 4.1.2). If
 // not is true, it matches all others.
@@ -172,12 +214,6 @@ func mentionsState(not bool) *accesslogv3.AccessLogFilter {
 	return seam.MatchesHeader(&routev3.HeaderMatcher{
 		Name: ":path", InvertMatch: not, HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: state},
 	})
-}
-
-func anyOf(filters ...*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
-	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_OrFilter{
-		OrFilter: &accesslogv3.OrFilter{Filters: filters},
-	}}
 }
 
 // requestFormats are the fields of a line of the access log. What a client chooses, or an ext_proc server (the details),
@@ -223,6 +259,15 @@ func requestFormats(l ir.Listener) map[string]string {
 	if l.Lean {
 		maps.DeleteFunc(formats, func(name, _ string) bool { return !slices.Contains(leanFields(), name) })
 	}
+	return formats
+}
+
+// textFormats are the fields of a line of text. It has those that it names, in the lean profile too. What may have a
+// line break is replaced: otherwise it could look like a line of its own.
+func textFormats(l ir.Listener) map[string]string {
+	l.Lean = false
+	formats := requestFormats(l)
+	formats[detailsField], formats["subject"] = seam.InLine(seam.Details), seam.ClaimInLine("sub")
 	return formats
 }
 

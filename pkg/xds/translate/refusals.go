@@ -29,7 +29,7 @@ func frequentReplies() ([]*hcmv3.ResponseMapper, error) {
 	direct, err := seam.CEL(seam.Details + " == 'direct_response'")
 	nobody, err2 := seam.CEL(seam.Details + " == 'route_not_found'")
 	return []*hcmv3.ResponseMapper{
-		{Filter: anyOf(seam.StatusAtMost(http.StatusBadRequest-1), direct)},
+		{Filter: seam.AnyOf(seam.StatusAtMost(http.StatusBadRequest-1), direct)},
 		{
 			Filter:             seam.AllOf(seam.StatusAtLeast(http.StatusNotFound), seam.StatusAtMost(http.StatusNotFound), nobody),
 			BodyFormatOverride: seam.PlainText(nothingServed),

@@ -121,11 +121,11 @@ func unknownKeys() (*accesslogv3.AccessLog, error) {
 
 // clientField is the name of the API key or user that a filter has accepted: at most one of the filters finds one.
 func clientField() map[string]string {
-	text := ""
+	var found []seam.Command
 	for _, filter := range []string{seam.KeyFilter, AnyKeyFilter, basicAuthFilter, anyBasicAuthFilter} {
-		text += "%DYNAMIC_METADATA(" + filter + ":" + seam.User + "):256%"
+		found = append(found, seam.Command{Name: "DYNAMIC_METADATA", Parameter: filter + ":" + seam.User})
 	}
-	return map[string]string{"client": text}
+	return map[string]string{"client": seam.FirstOf(256, found...)}
 }
 
 // subjectField is who a token was issued for.

@@ -1,6 +1,8 @@
 package seam
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
@@ -20,11 +22,49 @@ func ClaimFormat(claim string) string {
 	return "%DYNAMIC_METADATA(" + TokenFilter + ":" + Claims + ":" + strings.ReplaceAll(claim, ".", ":") + "):256%"
 }
 
+// ClaimInLine is ClaimFormat for a line of text.
+func ClaimInLine(claim string) string {
+	value := "metadata.filter_metadata"
+	path := append([]string{TokenFilter, Claims}, strings.Split(claim, ".")...)
+	for _, step := range path {
+		value += "[" + strconv.Quote(step) + "]"
+	}
+	// What is no text is JSON, without a line break.
+	return FirstOf(256, Command{"CEL", unbroken(value)}, Command{"DYNAMIC_METADATA", strings.Join(path, ":")})
+}
+
+// InLine is the format for the text of a CEL expression in a line of text.
+func InLine(expression string) string { return "%CEL(" + unbroken(expression) + "):256%" }
+
+// unbroken is a question mark instead of a text that would break a line.
+func unbroken(text string) string {
+	return text + `.matches(r"^[^\x00-\x1f\x7f]*$") ? ` + text + ` : "?"`
+}
+
+// Command is a command of Envoy's formats. Both texts are printable ASCII.
+type Command struct{ Name, Parameter string }
+
+// FirstOf is the format for the first of commands that has a value, of which it has the first bytes.
+func FirstOf(size int, commands ...Command) string {
+	list := make([]string, len(commands))
+	for i, c := range commands {
+		list[i] = fmt.Sprintf(`{"command":%q,"param":%q}`, c.Name, c.Parameter)
+	}
+	return fmt.Sprintf(`%%COALESCE({"operators":[%s]}):%d%%`, strings.Join(list, ","), size)
+}
+
 // PlainText is the form of every refusal: a line of plain text (ADR 0092).
 func PlainText(line string) *corev3.SubstitutionFormatString {
 	return &corev3.SubstitutionFormatString{
 		ContentType: "text/plain",
 		Format:      &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: Inline(line + "\n")},
+	}
+}
+
+// TextFormat is the form of a line of text in a log.
+func TextFormat(line string) *corev3.SubstitutionFormatString {
+	return &corev3.SubstitutionFormatString{
+		Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: Inline(line + "\n")},
 	}
 }
 
@@ -45,6 +85,13 @@ func JSONFormat(formats map[string]string) *corev3.SubstitutionFormatString {
 func AllOf(filters ...*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
 		AndFilter: &accesslogv3.AndFilter{Filters: filters},
+	}}
+}
+
+// AnyOf matches if one of the filters matches. Put those that match most first.
+func AnyOf(filters ...*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_OrFilter{
+		OrFilter: &accesslogv3.OrFilter{Filters: filters},
 	}}
 }
 

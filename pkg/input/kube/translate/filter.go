@@ -157,6 +157,13 @@ func (n *names) change(path, name string, kind model.Kind) string {
 	case kind == model.KindKeySet:
 		set, usable := n.scope.keySet(n.at, Ref{KindSecret, namespace, name})
 		name, n.missing = set, n.missing || !usable
+	case kind == model.KindGlobalConfig: // a log, which may be absent: nothing is closed then
+		ref := Ref{gatewayv1.KindGlobalConfig, namespace, name}
+		n.scope.use(ref)
+		if n.scope.world.objectOf(ref) == nil {
+			n.scope.notFound(n.at, ref)
+		}
+		name = objectName(namespace, name)
 	case kind == model.KindUpstream:
 		service, port, _ := strings.Cut(name, ".")
 		upstream, f := n.scope.provider(n.at, Ref{KindService, namespace, service}, intstr.Parse(port), n.login, "", "")

@@ -204,3 +204,45 @@ func loginUpstream(host string, port int, subject string) *model.Upstream {
 	u.IP, u.Port, u.Protocol, u.ValidationSubjectName = host, port, "tls", subject
 	return u
 }
+
+var _ = Describe("A RouteFilter that names logs", func() {
+	const log = "apiVersion: gateway.gatehouse.dev/v1\nkind: GlobalConfig\nmetadata: {name: NAME, namespace: NAMESPACE}\nspec: {type: globalconfig_accesslog, config: '{}'}"
+	logOf := func(namespace, name string) string {
+		return strings.NewReplacer("NAMESPACE", namespace, "NAME", name).Replace(log)
+	}
+	logged := hostOf("  filters: [{name: logs}]\n  routes: [{services: [{name: web, port: 80}]}]")
+	config := func(step translate.Step) string {
+		return string(find[*model.Filter](step, model.FilterKey("shop.logs")).Config)
+	}
+
+	It("names those of its own namespace", func() {
+		c := newCluster(webService, webSlice, logged, logOf("shop", "own"), logOf("team-b", "theirs"),
+			filter("logs", "route_filter_accesslog", `{"logs":["own"]}`))
+		step := c.step()
+		Expect(config(step)).To(Equal(`{"logs":["shop.own"]}`))
+		Expect(problems(step, "RouteFilter shop/logs")).To(BeEmpty())
+	})
+
+	DescribeTable("cannot name those of another", func(name, problem string) {
+		step := newCluster(webService, webSlice, logged, logOf("team-b", "theirs"), filter("logs", "route_filter_accesslog", `{"logs":["`+name+`"]}`)).step()
+		Expect(problems(step, "RouteFilter shop/logs")).To(Equal([]string{"spec.routeFilterConfig.config " + problem}))
+		for _, op := range step.Ops {
+			if f, is := op.Object.(*model.Filter); is {
+				Expect(string(f.Config)).To(Equal(`{"logs":["shop.` + name + `"]}`))
+			}
+		}
+	},
+		Entry(nil, "theirs", "RefNotFound: GlobalConfig shop/theirs does not exist"),
+		Entry(nil, "team-b.theirs", "RefNotFound: GlobalConfig shop/team-b.theirs does not exist"),
+		Entry(nil, "team-b/theirs", `Invalid: logs[0]: "team-b/theirs" may contain only the characters A-Z a-z 0-9 . _ -`),
+	)
+
+	It("closes nothing if a log is missing, and hears of it later", func() {
+		c := newCluster(webService, webSlice, logged, filter("logs", "route_filter_accesslog", `{"logs":["own"]}`))
+		step := c.step()
+		Expect(problems(step, "RouteFilter shop/logs")).To(HaveLen(1))
+		Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> shop.web.80"}))
+		c.apply(logOf("shop", "own"))
+		Expect(problems(c.step(), "RouteFilter shop/logs")).To(BeEmpty())
+	})
+})

@@ -170,6 +170,7 @@ func (w *World) Delete(ref Ref) {
 			u.object = nil
 			w.claim(u, nil)
 			w.mark(ref)
+			w.markUsers(ref)
 		}
 	case gatewayv1.KindReferenceGrant:
 		w.putGrant(ref, nil)
@@ -206,6 +207,9 @@ func (w *World) putUnit(ref Ref, object metav1.Object, sameSpec bool) {
 	w.claim(u, nil) // its age may have changed
 	w.claim(u, w.claimsOf(u))
 	w.mark(ref)
+	if old == nil {
+		w.markUsers(ref)
+	}
 }
 
 func (w *World) putGrant(ref Ref, grant *gatewayv1.ReferenceGrant) {

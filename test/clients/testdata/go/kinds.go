@@ -210,6 +210,7 @@ var schemas = map[string]func([]byte) *FilterCreate_FilterConfig{
 	"CSRFFilter":           typed((*FilterCreate_FilterConfig).FromCSRFFilter),
 	"RequestIDFilter":      typed((*FilterCreate_FilterConfig).FromRequestIDFilter),
 	"TracingFilter":        typed((*FilterCreate_FilterConfig).FromTracingFilter),
+	"AccessLogFilter":      typed((*FilterCreate_FilterConfig).FromAccessLogFilter),
 	"RedirectFilter":       typed((*FilterCreate_FilterConfig).FromRedirectFilter),
 	"DirectResponseFilter": typed((*FilterCreate_FilterConfig).FromDirectResponseFilter),
 	"BodyLimitFilter":      typed((*FilterCreate_FilterConfig).FromBodyLimitFilter),
