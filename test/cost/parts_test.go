@@ -100,6 +100,14 @@ func parts() []part {
 			name: "401 without a password", envoy: silent, host: "locked", status: http.StatusUnauthorized,
 			kind: "http_filter_basicauth", config: users(),
 		},
+		{
+			name: "403 of a rule", envoy: silent, host: "ruled", status: http.StatusForbidden,
+			kind: "vh_filter_rbac", config: object{"allow": list{object{"methods": list{"PUT"}}}},
+		},
+		{
+			name: "503 of a fault", envoy: silent, host: "faulty", status: http.StatusServiceUnavailable,
+			kind: "route_filter_fault", config: object{"abort": 503},
+		},
 	}
 	for i, p := range filters() {
 		p.name, p.envoy, p.host = "`"+p.kind+"`", silent, fmt.Sprintf("filter-%02d", i)

@@ -118,6 +118,13 @@ var _ = Describe("The error of a login", func() {
 		Expect(v.Body).To(MatchRegexp(`^the request has no valid session, and is not one that a browser can be sent to log in with: log in with a browser first \(request [0-9a-f-]{36}\)\n$`))
 		beSafe(v)
 
+		By("when a program accepts JSON")
+		v, err = b.Do(ctx, testkit.Request{Method: http.MethodPost, URL: l.address + "/marker", Header: http.Header{"Accept": {"application/json"}}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(v.Header.Get("Content-Type")).To(Equal("application/problem+json"))
+		Expect(v.Body).To(MatchRegexp(`^\{"request_id":"[0-9a-f-]{36}","status":401,"title":"the request has no valid session, and is not one that a browser can be sent to log in with: log in with a browser first"\}\n?$`))
+		beSafe(v)
+
 		By("when the gateway has another secret than the provider, and then the right one")
 		applied(l.api, http.MethodPatch, "/filter/staff", l.oidcFilter("wrong"))
 		page = l.logIn(ctx, b)

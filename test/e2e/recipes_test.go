@@ -131,6 +131,8 @@ var _ = Describe("The page of a filter", func() {
 			tryRecipes(page, args...)
 		})
 	}
+
+	Describe("of all filters, docs/refusals.md", func() { tryRecipes("refusals.md") })
 })
 
 var commands = regexp.MustCompile("(?s)\n```\n(A=http://127.0.0.1:1323\\b.*?)\n```\n")

@@ -123,6 +123,7 @@ func (a *Answer) endReplied(l *hcmv3.HttpConnectionManager, details string, r re
 			if status := m.GetStatusCode(); status != nil {
 				r.status = int(status.GetValue())
 			}
+			break // what follows is for other clients than those that get text
 		}
 	}
 	a.Body = r.body

@@ -9,3 +9,6 @@ func Pack(m Message) (*anypb.Any, error) { return pack(m) }
 
 // RequestFormats are the fields of a line of the access log.
 var RequestFormats = requestFormats
+
+// Negotiated returns mappers in all forms.
+var Negotiated = negotiated

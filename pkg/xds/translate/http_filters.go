@@ -124,11 +124,10 @@ func discovery(m message, otherwise *anypb.Any) *hcmv3.HttpFilter_ConfigDiscover
 
 // localReplies returns the changes of the filters' own responses.
 func localReplies(l ir.Listener) (*hcmv3.LocalReplyConfig, error) {
-	frequent, err := frequentReplies()
+	list, err := frequentReplies()
 	if err != nil {
 		return nil, err
 	}
-	out := &hcmv3.LocalReplyConfig{Mappers: frequent}
 	for _, f := range rows {
 		if f.Replies == nil {
 			continue
@@ -137,9 +136,10 @@ func localReplies(l ir.Listener) (*hcmv3.LocalReplyConfig, error) {
 		if err != nil {
 			return nil, fmt.Errorf("configuring the answers of filter %s: %w", f.Name, err)
 		}
-		out.Mappers = append(out.Mappers, mappers...)
+		list = append(list, mappers...)
 	}
-	return out, nil
+	own, err := ownAnswers()
+	return &hcmv3.LocalReplyConfig{Mappers: negotiated(list, own)}, err
 }
 
 // ListenerResources returns what the filters of a listener need in addition to it.

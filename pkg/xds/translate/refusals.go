@@ -23,13 +23,13 @@ func routerReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 }
 
 // frequentReplies come first: Envoy compares each response of its own with one mapper after the other, and most of them
-// cost as much as 3% of a request. Redirects and the answers of routes stay as they are. What no host or route is for
-// has the text of otherReplies.
+// cost as much as 3% of a request. The answers of routes stay as they are. What no host or route is for has the text of
+// otherReplies.
 func frequentReplies() ([]*hcmv3.ResponseMapper, error) {
-	direct, err := seam.CEL(seam.Details + " == 'direct_response'")
+	direct, err := seam.CEL(ofRoute)
 	nobody, err2 := seam.CEL(seam.Details + " == 'route_not_found'")
 	return []*hcmv3.ResponseMapper{
-		{Filter: seam.AnyOf(seam.StatusAtMost(http.StatusBadRequest-1), direct)},
+		{Filter: direct},
 		{
 			Filter:             seam.AllOf(seam.StatusAtLeast(http.StatusNotFound), seam.StatusAtMost(http.StatusNotFound), nobody),
 			BodyFormatOverride: seam.PlainText(nothingServed),
@@ -41,11 +41,32 @@ func frequentReplies() ([]*hcmv3.ResponseMapper, error) {
 // what it knows of an upstream.
 func otherReplies() (*hcmv3.ResponseMapper, error) {
 	filter, err := seam.CEL("response.code >= 400 && !(" + seam.Begins("direct_response", "ext_", "lua_", "grpc_json", "early_grpc_json") + " || " + seam.Details + " == '')")
+	return &hcmv3.ResponseMapper{Filter: filter, BodyFormatOverride: seam.PlainText(byStatus(refusalTexts()))}, err
+}
+
+// ofRoute is the condition that a route answers by itself.
+const ofRoute = seam.Details + " == 'direct_response'"
+
+// ownAnswers matches refusals that are answers of routes and have no content type: those of operators have one. Their
+// text is that of the route.
+func ownAnswers() (*hcmv3.ResponseMapper, error) {
+	filter, err := seam.CEL(ofRoute + " && response.code >= 400 && !('content-type' in response.headers)")
+	return &hcmv3.ResponseMapper{Filter: filter, BodyFormatOverride: seam.PlainText(byStatus([]refusalText{
+		{http.StatusBadRequest, "the name of a query parameter is escaped"},
+		{http.StatusForbidden, "this host is served over HTTPS only"},
+		{http.StatusNotFound, nothingServed},
+		{http.StatusRequestEntityTooLarge, "the body of the request is larger than is allowed here"},
+		{http.StatusServiceUnavailable, "this service is not available"},
+	}))}, err
+}
+
+// byStatus is a format for the text of a status.
+func byStatus(texts []refusalText) string {
 	text := "'the request cannot be served'"
-	for _, r := range slices.Backward(refusalTexts()) {
+	for _, r := range slices.Backward(texts) {
 		text = fmt.Sprintf("response.code == %d ? '%s' : %s", r.status, r.text, text)
 	}
-	return &hcmv3.ResponseMapper{Filter: filter, BodyFormatOverride: seam.PlainText("%CEL(" + text + ")%")}, err
+	return "%CEL(" + text + ")%"
 }
 
 // refusalText is what a client reads with a status.

@@ -4,11 +4,6 @@ import (
 	"html"
 	"slices"
 
-	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 )
 
@@ -107,25 +102,4 @@ func loginPage() string {
 </body>
 </html>
 `
-}
-
-func pageHeaders() []*corev3.HeaderValueOption {
-	return append(noStore(),
-		seam.SetHeader("content-security-policy",
-			"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
-		seam.SetHeader("x-content-type-options", "nosniff"),
-		// The page's address may contain a code of the identity provider.
-		seam.SetHeader("referrer-policy", "no-referrer"))
-}
-
-func noStore() []*corev3.HeaderValueOption {
-	return []*corev3.HeaderValueOption{seam.SetHeader("cache-control", "no-store")}
-}
-
-// acceptsHTML matches a browser that loads a page.
-func acceptsHTML() *accesslogv3.AccessLogFilter {
-	html := &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Contains{Contains: "text/html"}}
-	return seam.MatchesHeader(&routev3.HeaderMatcher{
-		Name: "accept", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: html},
-	})
 }

@@ -3,7 +3,6 @@ package credential
 import (
 	"net/http"
 
-	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
@@ -22,11 +21,9 @@ const ofCredentials = seam.Details + ".endsWith('_for_basic_auth')"
 type reply struct {
 	// when is a CEL condition. If cheap is set, it is evaluated only for responses up to 403; otherwise only for those
 	// with the status from.
-	when  string
-	cheap bool
-	from  uint32
-	// page means only for browsers that load a page.
-	page   bool
+	when   string
+	cheap  bool
+	from   uint32
 	status uint32
 	// scheme is the scheme of a challenge. For one that is not Basic, no browser asks its user for a password.
 	scheme  string
@@ -74,13 +71,10 @@ func refusals() []reply {
 		},
 		// A page for browsers and a line of text for others. The request ID is all that they contain of the request. They
 		// have no WWW-Authenticate, since no Authorization header logs a client in.
-		{when: ofLogin, cheap: true, page: true, headers: pageHeaders(), format: &corev3.SubstitutionFormatString{
-			ContentType: "text/html; charset=utf-8",
-			Format:      &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: seam.Inline(loginPage())},
-		}},
+		{when: ofLogin, cheap: true, headers: seam.PageHeaders(), format: seam.Page(loginPage())},
 		{
-			when: ofLogin, cheap: true, headers: noStore(),
-			format: seam.PlainText(chosen(func(r loginReply) string { return r.problem }) + " (request " + seam.RequestID + ")"),
+			when: ofLogin, cheap: true, headers: seam.NoStore(),
+			format: seam.PlainText(chosen(func(r loginReply) string { return r.problem }) + seam.InRequest),
 		},
 		{
 			when: denied(accessRefused), from: http.StatusForbidden, status: http.StatusForbidden,
@@ -103,11 +97,7 @@ func replies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 			m.HeadersToAdd = []*corev3.HeaderValueOption{seam.SetHeader("www-authenticate", r.scheme)}
 		}
 		if r.cheap {
-			filters := []*accesslogv3.AccessLogFilter{seam.StatusAtMost(http.StatusForbidden), m.GetFilter()}
-			if r.page {
-				filters = append(filters, acceptsHTML())
-			}
-			m.Filter = seam.AllOf(filters...)
+			m.Filter = seam.AllOf(seam.StatusAtMost(http.StatusForbidden), m.GetFilter())
 		}
 		list = append(list, m)
 	}

@@ -3,6 +3,8 @@
 package directresponse
 
 import (
+	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -22,8 +24,11 @@ func answer(r *ir.Route, f *model.DirectResponseFilter, _ seam.Place) error {
 		headers = append(headers, ir.HeaderChange{Action: ir.HeaderSet, Name: strings.ToLower(name), Value: value})
 	}
 	slices.SortFunc(headers, func(a, b ir.HeaderChange) int { return strings.Compare(a.Name, b.Name) })
-	if f.ContentType != "" {
-		headers = append(headers, ir.HeaderChange{Action: ir.HeaderSet, Name: "content-type", Value: f.ContentType})
+	// A refusal without a content type is the gateway's own (translate.ownAnswers).
+	if f.ContentType != "" || f.Status >= http.StatusBadRequest {
+		headers = append(headers, ir.HeaderChange{
+			Action: ir.HeaderSet, Name: "content-type", Value: cmp.Or(f.ContentType, "text/plain"),
+		})
 	}
 	r.Respond = &ir.Respond{Status: f.Status, Body: f.Body, Headers: headers}
 	return nil

@@ -3,10 +3,12 @@ package maintenance
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +38,9 @@ const (
 
 // forGRPC is the answer to clients of gRPC. It is short, since a gRPC response carries it in a header.
 const forGRPC = "closed for maintenance"
+
+// closed is the text if a filter has none.
+const closed = "this service is closed for maintenance\n"
 
 // wellKnown matches the paths that stay open (RFC 8615). The path is normalized when it is compared: it has no ".."
 // segment and no double slash. A path with a segment that a backend may read differently, such as one with % or ;, does
@@ -70,7 +75,7 @@ func closeHost(h *ir.Host, f *model.MaintenanceFilter, _ seam.Place) error {
 		return nil
 	}
 	h.Filters = key.In(h.Filters, &Response{
-		Status: f.Status, Body: cmp.Or(f.Body, "this service is closed for maintenance\n"),
+		Status: f.Status, Body: cmp.Or(f.Body, closed),
 		ContentType: cmp.Or(f.ContentType, "text/plain"), RetryAfter: f.RetryAfter, Except: seam.Ranges(nil, f.Except),
 	})
 	h.Last = []*ir.Route{{
@@ -140,10 +145,15 @@ func replies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 		return fmt.Sprintf("%%METADATA(VIRTUAL_HOST:%s:%s:%s)%%", seam.Metadata, word, field)
 	}
 	retryAfter := seam.SetHeader("retry-after", of("retry_after"))
-	toGRPC, err := seam.Reply(http.StatusForbidden, "request.headers['content-type'].startsWith('application/grpc') && "+
-		seam.Begins("rbac_access_denied_matched_policy["+prefix), http.StatusServiceUnavailable, forGRPC)
+	toGRPC, err := seam.Reply(http.StatusForbidden, seam.Begins("rbac_access_denied_matched_policy["+prefix),
+		http.StatusServiceUnavailable, forGRPC)
+	toGRPC.Filter = seam.AllOf(slices.Insert(toGRPC.GetFilter().GetAndFilter().GetFilters(), 0, seam.ForGRPC())...)
 	toGRPC.HeadersToAdd = []*corev3.HeaderValueOption{retryAfter}
-	list := []*hcmv3.ResponseMapper{toGRPC}
+	ownText, err2 := seam.Reply(http.StatusForbidden, seam.Details+" == '"+seam.Denied(policyOf(http.StatusServiceUnavailable))+
+		"' && xds.virtual_host_metadata.filter_metadata['"+seam.Metadata+"']['"+word+"']['body'] == '"+
+		strings.TrimSuffix(closed, "\n")+"\\n'", http.StatusServiceUnavailable, closed)
+	ownText.HeadersToAdd = []*corev3.HeaderValueOption{retryAfter}
+	list, err := []*hcmv3.ResponseMapper{toGRPC, ownText}, errors.Join(err, err2)
 	for _, status := range []uint32{http.StatusOK, http.StatusNotFound, http.StatusGone, http.StatusServiceUnavailable} {
 		if err != nil {
 			break

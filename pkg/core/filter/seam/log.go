@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// RequestID is a format for the request ID. A client on a private network may choose it.
-const RequestID = `%CEL(request.headers['x-request-id'].matches('^[0-9A-Za-z-]+$') ? request.headers['x-request-id'] : 'none')%`
+// RequestID is a format for the request ID. A client may choose it, so it is shown only if it cannot contain markup.
+const RequestID = `%CEL(request.headers['x-request-id'].matches('^[0-9A-Za-z._:/+=-]+$') ? request.headers['x-request-id'] : 'none')%`
 
 // DetailWords are the first words of the details: Envoy's own text, which ends in a colon before any other.
 const DetailWords = `%CEL(re.extract(` + Details + `, r"^([A-Za-z_ ,.'{}\[\]]+)", r"\1"))%`
@@ -51,14 +51,6 @@ func FirstOf(size int, commands ...Command) string {
 		list[i] = fmt.Sprintf(`{"command":%q,"param":%q}`, c.Name, c.Parameter)
 	}
 	return fmt.Sprintf(`%%COALESCE({"operators":[%s]}):%d%%`, strings.Join(list, ","), size)
-}
-
-// PlainText is the form of every refusal: a line of plain text (ADR 0092).
-func PlainText(line string) *corev3.SubstitutionFormatString {
-	return &corev3.SubstitutionFormatString{
-		ContentType: "text/plain",
-		Format:      &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: Inline(line + "\n")},
-	}
 }
 
 // TextFormat is the form of a line of text in a log.
