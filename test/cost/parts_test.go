@@ -97,6 +97,14 @@ func parts() []part {
 			kind: "vh_filter_ipaccess", config: object{"deny": list{"127.0.0.0/8"}},
 		},
 		{
+			name: "403 for a refused address, as a page", envoy: silent, host: "closed", status: http.StatusForbidden,
+			header: line{"Accept", "text/html,*/*;q=0.8"},
+		},
+		{
+			name: "403 for a refused address, as JSON", envoy: silent, host: "closed", status: http.StatusForbidden,
+			header: line{"Accept", "application/json, text/plain, */*"},
+		},
+		{
 			name: "401 without a password", envoy: silent, host: "locked", status: http.StatusUnauthorized,
 			kind: "http_filter_basicauth", config: users(),
 		},

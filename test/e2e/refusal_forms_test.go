@@ -177,6 +177,22 @@ var _ = Describe("A refusal, by the Accept of the client,", Ordered, ContinueOnF
 		}
 	})
 
+	It("is a page of the operator's own, whose values are not markup", func() {
+		config := `{"globalconfig_name":"page","globalconfig_type":"globalconfig_refusals","config":{"html":"<b>100% {status}</b> %REQ(COOKIE)% {x} {title} {request_id}"}}`
+		a, err := gw.api.Do(limit(), http.MethodPost, "/globalconfig?wait=applied", "application/json", config)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Status).To(Equal(http.StatusCreated), a.Body)
+		body := func(id string) func() string {
+			return func() string { return gw.get("users.test", "/", chrome, "Cookie: a=b", "X-Request-Id: "+id).Body }
+		}
+		Eventually(body("order-17")).Should(Equal("<b>100% 401</b> %REQ(COOKIE)% {x} a valid user name and password are required order-17"))
+		Expect(body("<i>")()).To(HaveSuffix(" required none"))
+		Expect(gw.get("users.test", "/", chrome).Header.Get("Content-Security-Policy")).To(HavePrefix("default-src 'none'; style-src 'unsafe-inline'; "))
+		Expect(gw.get("users.test", "/").Body).To(Equal("a valid user name and password are required\n"))
+		remove(gw.api, "/globalconfig/page?wait=applied")
+		Eventually(body("order-17")).Should(Equal(page("401", "a valid user name and password are required", "order-17")))
+	})
+
 	It("has no body for HEAD", func() {
 		for _, accept := range []string{"Accept: */*", chrome, axios} {
 			a, err := gw.send(http.MethodHead, "users.test", "/", accept)

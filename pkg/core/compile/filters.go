@@ -50,6 +50,7 @@ func globalConfigTypes() []globalConfigType {
 		{name: model.GlobalConfigGlobals, listener: addGlobals},
 		{name: model.GlobalConfigTracing}, // see addTelemetry
 		{name: model.GlobalConfigAccessLog, listener: addTelemetry},
+		{name: model.GlobalConfigRefusals, listener: addRefusalPage},
 	}
 }
 

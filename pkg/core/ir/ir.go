@@ -41,6 +41,9 @@ type Listener struct {
 	Lean bool `json:"lean,omitempty"`
 	// Tracing sends spans of requests to a collector; nil means that there are none.
 	Tracing *Tracing `json:"tracing,omitempty"`
+	// RefusalPage is the page for browsers whose requests are refused. {title}, {status} and {request_id} are replaced.
+	// Empty means the built-in page.
+	RefusalPage string `json:"refusalPage,omitempty"`
 	// RateLimitEngine is the address of the rate-limit engine; nil means that there is none.
 	RateLimitEngine *RateLimitEngine `json:"rateLimitEngine,omitempty"`
 	// RateLimit sets how the rate-limit engine is asked in the proxy's own domain; nil means that the proxy has none.

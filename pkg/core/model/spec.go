@@ -97,6 +97,7 @@ func globalConfigTypes() []configType {
 		{name: GlobalConfigGlobals, on: []Kind{KindProxy}, read: readGlobals},
 		{name: GlobalConfigAccessLog, on: []Kind{KindProxy}, names: collectorNames(), read: readAccessLog},
 		{name: GlobalConfigTracing, on: []Kind{KindProxy}, names: collectorNames(), read: readTracing},
+		{name: GlobalConfigRefusals, on: []Kind{KindProxy}, read: readRefusals},
 	}
 }
 
@@ -156,6 +157,7 @@ const (
 	GlobalConfigGlobals   = "globalconfig_globals"
 	GlobalConfigTracing   = "globalconfig_tracing"
 	GlobalConfigAccessLog = "globalconfig_accesslog"
+	GlobalConfigRefusals  = "globalconfig_refusals"
 )
 
 // ConfigTypes lists the types of filters, or of global configs.

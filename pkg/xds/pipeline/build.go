@@ -65,7 +65,7 @@ type proxy struct {
 	services map[string]struct{}
 	// refused is why there is no listener; nil means that there is one.
 	refused *model.Condition
-	// untold says why global configs send no spans or logs.
+	// untold says why global configs send no spans or logs, and show no page.
 	untold []model.Condition
 	// login applies to its services; nil means none. It was made from logins. closed
 	// contains, by service, why it cannot be enforced.
@@ -305,7 +305,8 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	p.needs = b.needsOf(services...)
 	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
 	listeners, named, err := encodeListeners(b.listeners(tree, p.needs, services), tree.Proxy.Key(), newClusterCache(b.secrets))
-	p.untold = compile.TelemetryOf(tree, b.settings).Conditions
+	_, unshown := compile.RefusalPage(tree)
+	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, unshown)
 	p.refused = nil
 	if err != nil {
 		p.refused = &model.Condition{

@@ -12,3 +12,6 @@ var RequestFormats = requestFormats
 
 // Negotiated returns mappers in all forms.
 var Negotiated = negotiated
+
+// PageOf returns the page of a listener.
+var PageOf = pageOf

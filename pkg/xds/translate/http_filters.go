@@ -139,7 +139,7 @@ func localReplies(l ir.Listener) (*hcmv3.LocalReplyConfig, error) {
 		list = append(list, mappers...)
 	}
 	own, err := ownAnswers()
-	return &hcmv3.LocalReplyConfig{Mappers: negotiated(list, own)}, err
+	return &hcmv3.LocalReplyConfig{Mappers: negotiated(list, own, pageOf(l))}, err
 }
 
 // ListenerResources returns what the filters of a listener need in addition to it.

@@ -35,6 +35,7 @@ func Listener(l ir.Listener) (*listenerv3.Listener, error) {
 		Name:                          ListenerName(l),
 		Address:                       socketAddress(l.Address, l.Port),
 		PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
+		Metadata:                      pageOf(l).metadata(),
 	}
 	if l.TLS != nil {
 		return out, secureChains(out, l)

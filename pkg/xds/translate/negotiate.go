@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"html"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,10 +30,10 @@ type form struct {
 // negotiated returns the mappers once for each form (ADR 0108): first all for text, so that the other forms cost its
 // clients next to nothing. A mapper with a page is for those that can show one; others without a line of text are the
 // same in all forms. own is for pages and JSON only: its responses have their text already.
-func negotiated(list []*hcmv3.ResponseMapper, own *hcmv3.ResponseMapper) []*hcmv3.ResponseMapper {
+func negotiated(list []*hcmv3.ResponseMapper, own *hcmv3.ResponseMapper, p page) []*hcmv3.ResponseMapper {
 	// No response with a lower status refuses.
 	out := []*hcmv3.ResponseMapper{{Filter: seam.StatusAtMost(http.StatusBadRequest - 1)}}
-	for _, f := range []form{{of: acceptsText()}, {of: acceptsHTML(), page: true, write: asPage}, {write: asProblem}} {
+	for _, f := range []form{{of: acceptsText()}, {of: accepts("text/html", true), page: true, write: p.write}, {write: asProblem}} {
 		if f.write != nil {
 			out = append(out, f.apply(own))
 		}
@@ -82,27 +81,23 @@ func guarded(filter, client *accesslogv3.AccessLogFilter) *accesslogv3.AccessLog
 	return seam.AllOf(slices.Insert(list, at, client)...)
 }
 
-// acceptsText matches clients that name no other form, and those of gRPC, which read the body as their message.
+// acceptsText matches clients that name no other form, and those of gRPC, which read the body as their message. What is
+// most frequent comes first.
 func acceptsText() *accesslogv3.AccessLogFilter {
-	others := seam.HeaderMatcher(ir.ValueMatch{
-		Name: "accept", Regex: `.*(text/html|application/(problem\+)?json).*`, Invert: true,
-	})
-	others.TreatMissingHeaderAsEmpty = true
-	// The first is cheap, and frequent.
-	anything := seam.HeaderMatcher(ir.ValueMatch{Name: "accept", Exact: "*/*"})
-	return seam.AnyOf(seam.MatchesHeader(anything), seam.MatchesHeader(others), seam.ForGRPC())
+	return seam.AnyOf(
+		seam.MatchesHeader(seam.HeaderMatcher(ir.ValueMatch{Name: "accept", Exact: "*/*"})),
+		seam.AllOf(accepts("text/html", false), accepts("application/json", false), accepts("application/problem+json", false)),
+		seam.ForGRPC(),
+	)
 }
 
-// acceptsHTML matches browsers that load a page.
-func acceptsHTML() *accesslogv3.AccessLogFilter {
-	pages := &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Contains{Contains: "text/html"}}
+// accepts matches clients that name a media type, or those that do not.
+func accepts(mediaType string, does bool) *accesslogv3.AccessLogFilter {
+	contains := &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Contains{Contains: mediaType}}
 	return seam.MatchesHeader(&routev3.HeaderMatcher{
-		Name: "accept", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: pages},
+		Name: "accept", InvertMatch: !does, TreatMissingHeaderAsEmpty: true,
+		HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: contains},
 	})
-}
-
-func asPage(m *hcmv3.ResponseMapper, title, literal string) {
-	rewrite(m, html.EscapeString(literal), seam.Page(page(title)), seam.PageHeaders())
 }
 
 // asProblem is for programs (RFC 9457). Envoy escapes the values.
@@ -119,28 +114,4 @@ func rewrite(m *hcmv3.ResponseMapper, body string, format *corev3.SubstitutionFo
 		m.Body = seam.Inline(body)
 	}
 	m.HeadersToAdd = append(m.GetHeadersToAdd(), headers...)
-}
-
-// builtInPage has no scripts, styles and references, so that no browser policy (CSP) blocks it.
-const builtInPage = `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Error {status}</title>
-</head>
-<body>
-<h1>Error {status}</h1>
-<p>{title}</p>
-<p>Request ID: <code>{request_id}</code></p>
-</body>
-</html>
-`
-
-// page is the format of a page.
-func page(title string) string {
-	return strings.NewReplacer(
-		"%", "%%", "{title}", title, "{status}", "%RESPONSE_CODE%", "{request_id}", seam.RequestID,
-	).Replace(builtInPage)
 }

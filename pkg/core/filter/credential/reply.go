@@ -71,7 +71,7 @@ func refusals() []reply {
 		},
 		// A page for browsers and a line of text for others. The request ID is all that they contain of the request. They
 		// have no WWW-Authenticate, since no Authorization header logs a client in.
-		{when: ofLogin, cheap: true, headers: seam.PageHeaders(), format: seam.Page(loginPage())},
+		{when: ofLogin, cheap: true, headers: seam.PageHeaders(seam.NothingElse), format: seam.Page(loginPage())},
 		{
 			when: ofLogin, cheap: true, headers: seam.NoStore(),
 			format: seam.PlainText(chosen(func(r loginReply) string { return r.problem }) + seam.InRequest),

@@ -34,11 +34,16 @@ func formatted(contentType, text string) *corev3.SubstitutionFormatString {
 	}
 }
 
-// PageHeaders let a page load nothing and run no script.
-func PageHeaders() []*corev3.HeaderValueOption {
+// What a page may contain: no script, and nothing from elsewhere.
+const (
+	NothingElse = "default-src 'none'"
+	OwnStyles   = NothingElse + "; style-src 'unsafe-inline'; img-src data:; font-src data:"
+)
+
+// PageHeaders are the headers of a page.
+func PageHeaders(contains string) []*corev3.HeaderValueOption {
 	return append(NoStore(),
-		SetHeader("content-security-policy",
-			"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+		SetHeader("content-security-policy", contains+"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
 		SetHeader("x-content-type-options", "nosniff"),
 		// The page's address may contain a code of an identity provider.
 		SetHeader("referrer-policy", "no-referrer"))
