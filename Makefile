@@ -200,6 +200,10 @@ cost: build envoy valgrind ## count what a request costs in Envoy, write the tab
 chart-docs: kubernetes ## regenerate the table of values in the README of the Helm chart
 	go test ./test/chart -run TestChart -count=1 -ginkgo.focus 'in its README' -update
 
+.PHONY: pictures
+pictures: build ## draw the dashboards again (docs/dashboards), from a minute of traffic
+	go test ./test/observe -count=1 -pictures -ginkgo.focus Pictures
+
 .PHONY: metrics-docs
 metrics-docs: ## regenerate the table of docs/metrics.md from the descriptions of the metrics
 	go test ./pkg/state/metrics -run TestMetrics -count=1 -ginkgo.focus 'a table of all metrics' -update

@@ -63,7 +63,7 @@ func (p *controlPlane) send(
 	if cfg.OTLPMetrics != "" {
 		link := telemetry.NewLink("metrics", p.log)
 		failures["metrics"] = link.Failures
-		if p.pushed, err = telemetry.PushMetrics(ctx, cfg.OTLPMetrics, program, m.Gatherer(), link); err != nil {
+		if p.pushed, err = telemetry.PushMetrics(ctx, cfg.OTLPMetrics, program, m, link); err != nil {
 			return fmt.Errorf("sending metrics to --otlp-metrics: %w", err)
 		}
 	}

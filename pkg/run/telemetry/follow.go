@@ -14,35 +14,38 @@ import (
 )
 
 // follow makes the spans of a revision below that of call. from is before the write.
-func (t *Tracer) follow(call context.Context, from status.Cursor, revision int64) {
+func (t *Tracer) follow(call trace.Span, from status.Cursor, revision int64) {
 	select {
 	case t.room <- struct{}{}:
 	default:
-		trace.SpanFromContext(call).AddEvent("the way to the Envoys is not followed: too many writes are")
+		call.AddEvent("the way to the Envoys is not followed: too many writes are")
 		return
 	}
 	t.running.Go(func() {
 		defer func() { <-t.room }()
-		ctx, cancel := context.WithTimeout(t.following, followFor)
-		defer cancel()
 		d := &delivery{tracer: t.tracer, call: call, revision: revision, envoys: t.envoys}
-		d.end(t.feedTo(ctx, d, from))
+		d.end(t.feedTo(d, from))
 	})
 }
 
 // feedTo gives a delivery the events after from until it is over. It returns why it is over before the Envoys have it.
-func (t *Tracer) feedTo(ctx context.Context, d *delivery, from status.Cursor) (why string) {
+func (t *Tracer) feedTo(d *delivery, from status.Cursor) (why string) {
 	const page = 100
+	enough := time.NewTimer(followFor)
+	defer enough.Stop()
+	now := make(chan struct{})
+	close(now)
 	for !d.over() {
 		events, more := t.feed.After(from, page)
-		if len(events) == 0 {
-			select {
-			case <-more:
-			case <-t.following.Done():
-				return "the control plane stopped"
-			case <-ctx.Done():
-				return fmt.Sprintf("it was not applied within %s", followFor)
-			}
+		if len(events) > 0 {
+			more = now
+		}
+		select {
+		case <-more:
+		case <-t.stopped:
+			return "the control plane stopped"
+		case <-enough.C:
+			return fmt.Sprintf("it was not applied within %s", followFor)
 		}
 		for _, e := range events {
 			if e.Event == status.EventReset {
@@ -58,7 +61,7 @@ func (t *Tracer) feedTo(ctx context.Context, d *delivery, from status.Cursor) (w
 // delivery is the way of one revision to the Envoys of this process.
 type delivery struct {
 	tracer   trace.Tracer
-	call     context.Context
+	call     trace.Span
 	revision int64
 	envoys   func() []status.Envoy
 	// published is the newest revision of the publish that sent it; 0 before that.
@@ -108,7 +111,7 @@ func (d *delivery) add(e status.Event) {
 func (d *delivery) publish(e status.Event) {
 	at := e.At.Time
 	took := time.Duration(e.TookMS * float64(time.Millisecond))
-	ctx, span := d.tracer.Start(d.call, "publish", trace.WithTimestamp(at.Add(-took)), trace.WithAttributes(
+	ctx, span := d.tracer.Start(trace.ContextWithSpan(context.Background(), d.call), "publish", trace.WithTimestamp(at.Add(-took)), trace.WithAttributes(
 		attribute.Int64("gatehouse.revision", e.Revision), attribute.StringSlice("gatehouse.proxies", e.Proxies)))
 	span.End(trace.WithTimestamp(at))
 	d.published, d.waiting = e.Revision, map[[2]string]trace.Span{}

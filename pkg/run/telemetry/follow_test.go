@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 )
@@ -46,10 +47,9 @@ var _ = Describe("A write that is followed", func() {
 		DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
 		recorder, registry = tracetest.NewSpanRecorder(), status.NewRegistry()
 		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
-		following, stop := context.WithCancel(context.Background())
 		t = &Tracer{
 			feed: registry.Feed(), envoys: registry.Envoys, provider: provider, tracer: provider.Tracer("test"),
-			following: following, stop: stop, room: make(chan struct{}, 1),
+			stopped: make(chan struct{}), room: make(chan struct{}, 1),
 		}
 		DeferCleanup(t.Close)
 		registry.Connect(status.Envoy{ID: 1, Proxy: "gw", Address: "a"})
@@ -63,7 +63,7 @@ var _ = Describe("A write that is followed", func() {
 		registry.RecordPublish(6, 1, []string{"other"}, 0)
 		registry.RecordPublish(8, 2, []string{"gw"}, 0)
 		registry.RecordPublish(9, 1, []string{"other"}, 0)
-		t.follow(context.Background(), from, 7)
+		t.follow(trace.SpanFromContext(context.Background()), from, 7)
 	}
 
 	It("has a span for each Envoy of the proxies that it changes, until the Envoy has it", func() {
@@ -90,15 +90,16 @@ var _ = Describe("A write that is followed", func() {
 	It("ends with the program, and when events were lost", func() {
 		publish()
 		Eventually(ended).WithArguments(recorder).Should(ConsistOf("publish"))
-		t.stop()
+		t.Close()
+		t.stopped = make(chan struct{}) // closed again after the spec
 		Eventually(ended).WithArguments(recorder).Should(ConsistOf("publish", "apply gw: the control plane stopped",
 			"apply gw: the control plane stopped"))
 	})
 
 	It("is one of a bounded number", func() {
-		t.follow(context.Background(), t.feed.Now(), 1)
+		t.follow(trace.SpanFromContext(context.Background()), t.feed.Now(), 1)
 		before := len(recorder.Ended())
-		t.follow(context.Background(), t.feed.Now(), 2)
+		t.follow(trace.SpanFromContext(context.Background()), t.feed.Now(), 2)
 		registry.RecordPublish(2, 1, nil, 0)
 		Eventually(t.room).Should(BeEmpty())
 		Expect(recorder.Ended()).To(HaveLen(before+1), "that of revision 1")

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	bridge "go.opentelemetry.io/contrib/bridges/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -13,9 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	bridge "go.opentelemetry.io/contrib/bridges/prometheus"
-
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/metrics"
 )
 
 // closeWithin bounds how long the end of the program waits for the collector.
@@ -54,10 +53,10 @@ func (l *Link) note(err error) error {
 	if err != nil {
 		l.failures.Add(1)
 		if !l.failing.Swap(true) {
-			l.log.Warn("the collector does not take "+l.what+"; they are lost until it does", "err", err)
+			l.log.Warn("a collector does not take what is sent, which is lost until it does", "what", l.what, "err", err)
 		}
 	} else if l.failing.Swap(false) {
-		l.log.Info("the collector takes " + l.what + " again")
+		l.log.Info("the collector takes what is sent again", "what", l.what)
 	}
 	return nil
 }
@@ -85,16 +84,14 @@ func (e metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetric
 // Metrics sends metrics to a collector once a minute, or as often as OTEL_METRIC_EXPORT_INTERVAL says.
 type Metrics struct{ provider *metric.MeterProvider }
 
-// PushMetrics sends what is gathered to a URL, until Close.
-func PushMetrics(
-	ctx context.Context, url string, p Program, gatherer prometheus.Gatherer, link *Link,
-) (*Metrics, error) {
+// PushMetrics sends metrics to a URL, until Close.
+func PushMetrics(ctx context.Context, url string, p Program, m *metrics.Metrics, link *Link) (*Metrics, error) {
 	exporter, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(url))
 	if err != nil {
 		return nil, err
 	}
 	reader := metric.NewPeriodicReader(metricExporter{exporter, link},
-		metric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(gatherer))))
+		metric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(m.Gatherer()))))
 	return &Metrics{metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(p.resource()))}, nil
 }
 

@@ -44,11 +44,9 @@ type Tracer struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 
-	// following ends with stop.
-	following context.Context
-	stop      context.CancelFunc
-	room      chan struct{}
-	running   sync.WaitGroup
+	stopped chan struct{}
+	room    chan struct{}
+	running sync.WaitGroup
 }
 
 // NewTracer returns a tracer that sends spans until Close. Which calls are sampled is decided by their traceparent and,
@@ -64,10 +62,9 @@ func NewTracer(ctx context.Context, o Options) (*Tracer, error) {
 		sdktrace.WithBatcher(spanExporter{exporter, o.Link}), sdktrace.WithResource(o.Program.resource()),
 		sdktrace.WithRawSpanLimits(limits),
 	)
-	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	return &Tracer{
 		feed: o.Feed, envoys: o.Envoys, provider: provider, tracer: provider.Tracer("gatehouse"),
-		following: following, stop: stop, room: make(chan struct{}, maxFollowed),
+		stopped: make(chan struct{}), room: make(chan struct{}, maxFollowed),
 	}, nil
 }
 
@@ -76,7 +73,7 @@ func (t *Tracer) Close() {
 	if t == nil {
 		return
 	}
-	t.stop()
+	close(t.stopped)
 	t.running.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
@@ -165,7 +162,7 @@ func (s followed) Write(
 		about := attribute.Int64("gatehouse.revision", revision)
 		span.SetAttributes(about, attribute.Int("gatehouse.changes", changes))
 		call.SetAttributes(about, attribute.String("gatehouse.actor", origin.Actor))
-		s.tracer.follow(trace.ContextWithSpan(context.Background(), call), from, revision)
+		s.tracer.follow(call, from, revision)
 	}
 	return revision, err
 }
