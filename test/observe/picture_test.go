@@ -29,6 +29,9 @@ const (
 	top, bottom       = 36, 52
 )
 
+// drawn are the variables of what is drawn. A rate has several load reports of Envoys.
+var drawn = strings.NewReplacer("$__rate_interval", "15s", "$cluster", ".*")
+
 // colors are those of the lines, in their order.
 var colors = []string{"#73bf69", "#f2cc0c", "#5794f2", "#ff9830", "#f2495c", "#b877d9", "#8ab8ff", "#96d98d"}
 
@@ -37,14 +40,15 @@ var _ = Describe("Pictures of the dashboards", func() {
 		return
 	}
 	It("are drawn", func() {
-		const seconds, perSecond = 60, 4
+		const seconds, perSecond = 60, 4 // shown, and how often Prometheus reads
+		const before = 15
 		samples := func() map[string]string {
 			// The control plane has something to do, too.
 			_, err := api.Post(limit(), "/service", "Service_name=extra", "Fqdn=extra.test")
 			Expect(err).NotTo(HaveOccurred())
 			_, err = api.Delete(limit(), "/service/extra")
 			Expect(err).NotTo(HaveOccurred())
-			found, err := prometheus.Query(limit(), fmt.Sprintf("count_over_time(envoy_server_uptime[10m]) > %d", seconds*perSecond))
+			found, err := prometheus.Query(limit(), fmt.Sprintf("count_over_time(envoy_server_uptime[10m]) > %d", (before+seconds)*perSecond))
 			Expect(err).NotTo(HaveOccurred())
 			return found
 		}
@@ -75,11 +79,15 @@ func draw(d dashboard, query func(expression string) []testkit.Series) string {
 	for _, p := range d.Panels {
 		x, y := p.GridPos.X*column, p.GridPos.Y*rowHeight+40
 		w, h := p.GridPos.W*column-gap, p.GridPos.H*rowHeight-gap
+		if p.Type == "row" {
+			label(&b, x+gap+4, y+21, `font-size="16" fill="#ffffff"`, p.Title)
+			continue
+		}
 		fmt.Fprintf(&b, `<g transform="translate(%d %d)"><rect width="%d" height="%d" rx="3" fill="#181b1f" stroke="#2c3235"/>`+"\n", x+gap/2, y, w, h)
 		label(&b, 10, 21, `font-size="14" fill="#ffffff"`, p.Title)
 		var lines []testkit.Series
 		for _, t := range p.Targets {
-			for _, s := range query(variables.Replace(t.Expr)) {
+			for _, s := range query(drawn.Replace(t.Expr)) {
 				s.Name = regexp.MustCompile(`\{\{(\w+)\}\}`).ReplaceAllStringFunc(t.LegendFormat, func(l string) string { return s.Labels[strings.Trim(l, "{}")] })
 				lines = append(lines, s)
 			}
