@@ -59,6 +59,7 @@ var _ = Describe("A request costs no more than docs/performance.md says:", Order
 			logged:     w.start(ctx, plain),
 			leanSilent: lean.start(ctx, plain, "--access-log", "off"),
 			leanLogged: lean.start(ctx, plain),
+			balanced:   w.with(model.GlobalConfigProxyProtocol, object{"from": list{"127.0.0.0/8"}}).start(ctx, plain, "--access-log", "off"),
 			collected:  w.with(model.GlobalConfigAccessLog, object{"upstream": "collector"}).start(ctx, plain),
 			chosen:     w.with(model.GlobalConfigAccessLog, object{}).start(ctx, plain),
 			textual:    w.with(model.GlobalConfigAccessLog, object{"always": true, "text": textLine}).start(ctx, plain),

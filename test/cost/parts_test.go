@@ -20,6 +20,7 @@ const (
 	leanSilent = "lean, access log off"
 	leanLogged = "lean, JSON access log"
 
+	balanced   = "PROXY protocol"
 	collected  = "access log to a collector"
 	chosen     = "JSON access log, not `always`"
 	textual    = "access log of text, `always`"
@@ -80,6 +81,7 @@ func parts() []part {
 		{name: logged, envoy: logged, host: "plain"},
 		{name: leanSilent, envoy: leanSilent, host: "plain"},
 		{name: leanLogged, envoy: leanLogged, host: "plain"},
+		{name: balanced, envoy: balanced, host: "plain"},
 		{name: collected, envoy: collected, host: "plain"},
 		{name: chosen, envoy: chosen, host: "plain"},
 		{name: textual, envoy: textual, host: "plain"},

@@ -200,7 +200,11 @@ func (g *gateway) client(p part) *http.Transport {
 		MaxConnsPerHost: 1, ForceAttemptHTTP2: p.http2,
 		TLSClientConfig: &tls.Config{RootCAs: g.authority.Pool(), MinVersion: tls.VersionTLS13},
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return testkit.Dialer().DialContext(ctx, network, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+			conn, err := testkit.Dialer().DialContext(ctx, network, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+			if err == nil && p.envoy == balanced {
+				_, err = io.WriteString(conn, "PROXY TCP4 203.0.113.7 127.0.0.1 4711 80\r\n")
+			}
+			return conn, err
 		},
 	}
 }

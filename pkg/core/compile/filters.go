@@ -51,6 +51,7 @@ func globalConfigTypes() []globalConfigType {
 		{name: model.GlobalConfigTracing}, // see addTelemetry
 		{name: model.GlobalConfigAccessLog, listener: addTelemetry},
 		{name: model.GlobalConfigRefusals, listener: addRefusalPage},
+		{name: model.GlobalConfigProxyProtocol, listener: addProxyProtocol},
 	}
 }
 

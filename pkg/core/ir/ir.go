@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -44,6 +45,8 @@ type Listener struct {
 	// RefusalPage is the page for browsers whose requests are refused. {title}, {status} and {request_id} are replaced.
 	// Empty means the built-in page.
 	RefusalPage string `json:"refusalPage,omitempty"`
+	// ProxyProtocol sets who says whose connection it is; nil means that connections are those of clients.
+	ProxyProtocol *ProxyProtocol `json:"proxyProtocol,omitempty"`
 	// RateLimitEngine is the address of the rate-limit engine; nil means that there is none.
 	RateLimitEngine *RateLimitEngine `json:"rateLimitEngine,omitempty"`
 	// RateLimit sets how the rate-limit engine is asked in the proxy's own domain; nil means that the proxy has none.
@@ -55,6 +58,12 @@ type Listener struct {
 	Keys []APIKey `json:"keys,omitempty"`
 	// AnyKeys are the keys of the sets that are one of several credentials.
 	AnyKeys []APIKey `json:"anyKeys,omitempty"`
+}
+
+// ProxyProtocol means that each connection begins with the PROXY protocol.
+type ProxyProtocol struct {
+	// From are the addresses that may connect; empty means that none may.
+	From []netip.Prefix `json:"from"`
 }
 
 // Host is a host name and the routes under it.

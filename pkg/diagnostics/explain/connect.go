@@ -10,6 +10,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 // TLS describes a TLS connection.
@@ -49,6 +50,10 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 		if chain == nil {
 			a.endWith(NoCertificate, 0, "tls", fmt.Sprintf("%q is not a host name, so the connection is closed in the handshake", r.ServerName))
 			return nil, nil
+		}
+		if f := listener.GetListenerFilters(); len(f) > 0 && f[0].GetName() == translate.ProxyProtocol {
+			a.step("listener", "the connection begins with the PROXY protocol, which says who the client is; only the load "+
+				"balancers of the globalconfig_proxyprotocol may connect")
 		}
 		var l hcmv3.HttpConnectionManager
 		filters := chain.GetFilters()

@@ -305,8 +305,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	p.needs = b.needsOf(services...)
 	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
 	listeners, named, err := encodeListeners(b.listeners(tree, p.needs, services), tree.Proxy.Key(), newClusterCache(b.secrets))
-	_, unshown := compile.RefusalPage(tree)
-	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, unshown)
+	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree))
 	p.refused = nil
 	if err != nil {
 		p.refused = &model.Condition{

@@ -37,6 +37,10 @@ func Listener(l ir.Listener) (*listenerv3.Listener, error) {
 		PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
 		Metadata:                      pageOf(l).metadata(),
 	}
+	var err error
+	if out.ListenerFilters, err = readProxyProtocol(l.ProxyProtocol); err != nil {
+		return nil, err
+	}
 	if l.TLS != nil {
 		return out, secureChains(out, l)
 	}
@@ -44,17 +48,21 @@ func Listener(l ir.Listener) (*listenerv3.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	filters, err := networkFilters(manager)
+	filters, err := networkFilters(l, manager)
 	out.FilterChains = []*listenerv3.FilterChain{{Filters: filters}}
 	return out, err
 }
 
-func networkFilters(manager *hcmv3.HttpConnectionManager) ([]*listenerv3.Filter, error) {
+func networkFilters(l ir.Listener, manager *hcmv3.HttpConnectionManager) ([]*listenerv3.Filter, error) {
+	filters, err := onlyBalancers(l.ProxyProtocol)
+	if err != nil {
+		return nil, err
+	}
 	config, err := pack(manager)
-	return []*listenerv3.Filter{{
+	return append(filters, &listenerv3.Filter{
 		Name:       "envoy.filters.network.http_connection_manager",
 		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: config},
-	}}, err
+	}), err
 }
 
 func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) {

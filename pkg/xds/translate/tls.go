@@ -54,9 +54,9 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 	if err != nil {
 		return err
 	}
-	out.ListenerFilters = []*listenerv3.ListenerFilter{{
+	out.ListenerFilters = append(out.ListenerFilters, &listenerv3.ListenerFilter{
 		Name: "envoy.filters.listener.tls_inspector", ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: inspector},
-	}}
+	})
 	if out.FilterChainMatcher, err = chainMatcher(l.TLS.Chains); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 		if c.ClientCA != nil {
 			passSubject(manager)
 		}
-		filters, err := networkFilters(manager)
+		filters, err := networkFilters(l, manager)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,68 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+)
+
+// This file is about types of global configs of which one applies to a proxy: the first by name.
+
+// first returns what the first global config of a type says, and whether there is one. spec is nil if it cannot be read.
+func first[T model.Spec](t *model.ProxyTree, of string) (spec T, found bool) {
+	for _, g := range t.GlobalConfigs {
+		if g.Type == of {
+			if g.Fault == nil {
+				spec, _ = g.Spec.(T)
+			}
+			return spec, true
+		}
+	}
+	return spec, false
+}
+
+// NotFirst says which global configs of a proxy have no effect because another one of their type has, or because they
+// cannot be read.
+func NotFirst(t *model.ProxyTree) (conditions []model.Condition) {
+	by := map[string]string{}
+	for _, g := range t.GlobalConfigs {
+		if g.Type != model.GlobalConfigRefusals && g.Type != model.GlobalConfigProxyProtocol {
+			continue
+		}
+		var err error
+		switch {
+		case by[g.Type] != "":
+			err = fmt.Errorf("proxy %s has the %s of globalconfig %s, and not this one", t.Proxy.Name, g.Type, by[g.Type])
+		case g.Fault != nil:
+			err = unreadable(g)
+		}
+		if by[g.Type] == "" {
+			by[g.Type] = g.Name
+		}
+		if err != nil {
+			conditions = append(conditions, model.Condition{Key: g.Key(), Code: model.Quarantined, Message: err.Error()})
+		}
+	}
+	return conditions
+}
+
+// addRefusalPage sets the page for browsers whose requests a proxy refuses.
+func addRefusalPage(l *ir.Listener, t *model.ProxyTree, _ Settings, _ ir.Needs) {
+	if c, _ := first[*model.RefusalsConfig](t, model.GlobalConfigRefusals); c != nil {
+		l.RefusalPage = c.HTML
+	}
+}
+
+// addProxyProtocol sets who may say whose connection it is. If that cannot be read, nobody may connect.
+func addProxyProtocol(l *ir.Listener, t *model.ProxyTree, _ Settings, _ ir.Needs) {
+	c, found := first[*model.ProxyProtocolConfig](t, model.GlobalConfigProxyProtocol)
+	if !found {
+		return
+	}
+	l.ProxyProtocol = &ir.ProxyProtocol{}
+	if c != nil {
+		l.ProxyProtocol.From = seam.Ranges(nil, c.From)
+	}
+}

@@ -1,0 +1,50 @@
+package translate
+
+import (
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	proxyprotocolv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/proxy_protocol/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/rbac/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+)
+
+// ProxyProtocol is the name of the listener filter that reads the PROXY protocol.
+const ProxyProtocol = "envoy.filters.listener.proxy_protocol"
+
+// readProxyProtocol is the listener filter that reads the PROXY protocol. It closes connections without it.
+func readProxyProtocol(p *ir.ProxyProtocol) ([]*listenerv3.ListenerFilter, error) {
+	if p == nil {
+		return nil, nil
+	}
+	config, err := pack(&proxyprotocolv3.ProxyProtocol{})
+	return []*listenerv3.ListenerFilter{{
+		Name: ProxyProtocol, ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: config},
+	}}, err
+}
+
+// onlyBalancers closes the connections of all but the addresses that may send the PROXY protocol. The listener filter
+// reads it whoever sends it, so this compares the address of the connection itself.
+func onlyBalancers(p *ir.ProxyProtocol) ([]*listenerv3.Filter, error) {
+	if p == nil {
+		return nil, nil
+	}
+	rules := &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_ALLOW}
+	if len(p.From) > 0 {
+		policy := &rbacconfigv3.Policy{Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}}}
+		for _, one := range p.From {
+			for _, form := range seam.FormsOf(one) {
+				policy.Principals = append(policy.Principals, &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_DirectRemoteIp{
+					DirectRemoteIp: &corev3.CidrRange{AddressPrefix: form.Addr().String(), PrefixLen: u32(form.Bits())},
+				}})
+			}
+		}
+		rules.Policies = map[string]*rbacconfigv3.Policy{"balancers": policy}
+	}
+	config, err := pack(&rbacv3.RBAC{StatPrefix: "proxy_protocol.", Rules: rules})
+	return []*listenerv3.Filter{{
+		Name: "envoy.filters.network.rbac", ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: config},
+	}}, err
+}
