@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"encoding/json"
+	"html"
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -163,6 +166,28 @@ type result struct {
 	address, target, sawFor string
 }
 
+// titleOf returns the text of a refusal, which explain tells, from each of its forms. Other bodies stay as they are.
+func titleOf(r *http.Response, body string) string {
+	if body == "" { // of HEAD
+		return ""
+	}
+	switch r.Header.Get("Content-Type") {
+	case "application/problem+json":
+		var problem struct{ Title string }
+		if err := json.Unmarshal([]byte(body), &problem); err != nil {
+			return err.Error()
+		}
+		return problem.Title
+	case "text/html; charset=utf-8":
+		if title := refusalPage.FindStringSubmatch(body); title != nil {
+			return html.UnescapeString(title[1])
+		}
+	}
+	return strings.TrimSpace(body)
+}
+
+var refusalPage = regexp.MustCompile(`<h1>Error \d+</h1>\n<p>(.*)</p>\n<p>Request ID: <code>`)
+
 func resultOf(r *http.Response, body string) result {
 	decode := func(name string) string {
 		b, err := hex.DecodeString(r.Header.Get(name))
@@ -172,7 +197,7 @@ func resultOf(r *http.Response, body string) result {
 		return string(b)
 	}
 	return result{
-		status: r.StatusCode, grpc: r.Header.Get("Grpc-Status"), location: r.Header.Get("Location"), body: strings.TrimSpace(body),
+		status: r.StatusCode, grpc: r.Header.Get("Grpc-Status"), location: r.Header.Get("Location"), body: titleOf(r, body),
 		hsts:      r.Header.Get("Strict-Transport-Security"),
 		forwarded: r.Header.Get(sawAddress) != "", address: r.Header.Get(sawAddress),
 		target: decode(sawTarget), sawFor: decode(sawHost),
