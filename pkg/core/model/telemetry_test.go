@@ -19,6 +19,19 @@ var _ = Describe("Spans and logs", func() {
 		return list
 	}
 
+	DescribeTable("are sent with a key that is a secret's, and that a collector can have", func(kind, config string, want ...any) {
+		Expect(refusals(kind, config)).To(ConsistOf(want...))
+	},
+		Entry(nil, model.GlobalConfigTracing, `{"upstream":"c","credential":{"secret":"k"}}`),
+		Entry(nil, model.GlobalConfigAccessLog, `{"upstream":"c","credential":{"secret":"k","header":"X-Key"}}`),
+		Entry(nil, model.GlobalConfigTracing, `{"upstream":"c","credential":{}}`, "config.credential.secret is required"),
+		Entry("the key itself", model.GlobalConfigTracing, `{"upstream":"c","credential":{"secret":"Bearer abc"}}`,
+			And(HavePrefix("config.credential.secret must be the name of a secret"), Not(ContainSubstring("abc")))),
+		Entry(nil, model.GlobalConfigTracing, `{"upstream":"c","credential":{"secret":"k","header":":authority"}}`, ContainSubstring("config.credential.header")),
+		Entry(nil, model.GlobalConfigAccessLog, `{"upstream":"c","credential":{"secret":"k","header":"content-length"}}`, ContainSubstring("config.credential.header")),
+		Entry("no collector", model.GlobalConfigAccessLog, `{"credential":{"secret":"k"}}`, "config.credential is for a collector; name it in upstream"),
+	)
+
 	DescribeTable("have no header with a secret", func(header, message string) {
 		for kind, config := range map[string]string{
 			model.GlobalConfigTracing:   `{"upstream":"c","tags":[{"name":"a","header":%[1]q},{"name":"b","response_header":%[1]q}],"force_header":%[1]q}`,
