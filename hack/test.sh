@@ -34,7 +34,7 @@ sorted() {
 }
 
 # These compute for minutes if they are watched. Others start the same goroutines.
-unwatched='equals the result from scratch|is built once for all services'
+unwatched='equals the result from scratch|is built once for all services|golden case'
 
 # with_race I N runs each Nth package of those that are watched, from the Ith.
 with_race() {

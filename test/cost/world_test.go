@@ -1,6 +1,7 @@
 package cost_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -147,7 +148,8 @@ func (g *gateway) apply(ctx context.Context, services []part) {
 // already.
 func (g *gateway) cost(ctx context.Context, p part) float64 {
 	GinkgoHelper()
-	const warm, batches, batch = 20, 6, 25
+	const warm, batches = 20, 6
+	batch := cmp.Or(p.batch, 25)
 	client, req := g.client(p), p.request(ctx)
 	defer client.CloseIdleConnections()
 	ask := func(n int) {
@@ -187,7 +189,7 @@ func (g *gateway) cost(ctx context.Context, p part) float64 {
 	for _, n := range costs[:batches/2] {
 		sum += n
 	}
-	return float64(sum) / (batches / 2 * batch)
+	return float64(sum) / float64(batches/2*batch)
 }
 
 // client has one connection.
