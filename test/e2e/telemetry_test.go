@@ -113,6 +113,9 @@ var _ = Describe("Traces of the control plane", func() {
 		Expect(o.call(http.MethodPut, "/service/shop", sampled, `{"service_name": "shop", "fqdn": "a.test"}`).Status).To(Equal(http.StatusOK))
 		Expect(o.call(http.MethodPut, "/service/shop?dry_run=true", strings.Replace(sampled, "c-", "e-", 1), `{"service_name": "shop", "fqdn": "b.test"}`).Status).
 			To(Equal(http.StatusOK))
+		By("a long path")
+		o.call(http.MethodGet, "/"+strings.Repeat("a", 5000), strings.Replace(sampled, "c-", "f-", 1), "")
+		Expect(o.trace("0af7651916cd43dd8448eb211c80319f", "HTTP")["HTTP"].Tags["url.path"]).To(HaveLen(1024))
 		o.trace(trace, "PUT /service/:service", "write")
 		o.trace("0af7651916cd43dd8448eb211c80319e", "PUT /service/:service", "write")
 		Expect(slices.ContainsFunc(o.collector.Spans(), func(s testkit.Span) bool { return strings.HasSuffix(s.Trace, "d") && s.Parent == parent })).To(BeFalse())

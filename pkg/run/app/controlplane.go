@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -300,8 +301,10 @@ func (p *controlPlane) ready() error {
 func (p *controlPlane) close() {
 	p.api.close()
 	p.xds.close()
-	p.tracer.Close()
-	p.pushed.Close()
+	var sent sync.WaitGroup // a collector that hangs delays the end once
+	sent.Go(p.tracer.Close)
+	sent.Go(p.pushed.Close)
+	sent.Wait()
 	if p.debug != nil {
 		_ = p.debug.listener.Close()
 	}
