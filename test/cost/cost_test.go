@@ -59,6 +59,10 @@ var _ = Describe("A request costs no more than docs/performance.md says:", Order
 			logged:     w.start(ctx, plain),
 			leanSilent: lean.start(ctx, plain, "--access-log", "off"),
 			leanLogged: lean.start(ctx, plain),
+			bounded: w.with(model.GlobalConfigConnections, object{
+				"max_connections": 1000, "max_requests": 100000, "max_age": "1h", "idle_timeout": "5m", "keepalive": "30s",
+				"headers_timeout": "5s", "slow_reader_timeout": "1m", "headers_kib": 32, "headers": 50,
+			}).start(ctx, plain, "--access-log", "off"),
 			balanced:   w.with(model.GlobalConfigProxyProtocol, object{"from": list{"127.0.0.0/8"}}).start(ctx, plain, "--access-log", "off"),
 			collected:  w.with(model.GlobalConfigAccessLog, object{"upstream": "collector"}).start(ctx, plain),
 			chosen:     w.with(model.GlobalConfigAccessLog, object{}).start(ctx, plain),

@@ -21,6 +21,7 @@ const (
 	leanLogged = "lean, JSON access log"
 
 	balanced   = "PROXY protocol"
+	bounded    = "bounds of connections"
 	collected  = "access log to a collector"
 	chosen     = "JSON access log, not `always`"
 	textual    = "access log of text, `always`"
@@ -84,6 +85,7 @@ func parts() []part {
 		{name: leanSilent, envoy: leanSilent, host: "plain"},
 		{name: leanLogged, envoy: leanLogged, host: "plain"},
 		{name: balanced, envoy: balanced, host: "plain"},
+		{name: bounded, envoy: bounded, host: "plain"},
 		{name: collected, envoy: collected, host: "plain"},
 		{name: chosen, envoy: chosen, host: "plain"},
 		{name: textual, envoy: textual, host: "plain"},

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -277,6 +278,8 @@ var _ = Describe("The limits of an Envoy elsewhere", func() {
 	It("answers 503 or closes connections near --max-heap, and recovers", func() {
 		e := connectedWith(g.XDSAddr, "--max-heap", "16MiB")
 		gw.expect("shop.example", "/", "blue")
+		idle := open(request)
+		Expect(hear(idle)).To(Equal("HTTP/1.1 200 OK"))
 		// Each makes Envoy buffer most of a request's head, for which it waits 10 s.
 		half := "GET / HTTP/1.1\r\nHost: shop.example\r\nX-Long: " + strings.Repeat("a", 50_000)
 		var hogs []net.Conn
@@ -293,6 +296,9 @@ var _ = Describe("The limits of an Envoy elsewhere", func() {
 		Eventually(func() string { return read(e.Admin, "/stats?filter=^overload.*active$") }).Should(
 			ContainSubstring("overload.envoy.overload_actions.stop_accepting_requests.active: 1"))
 		Expect(read(e.Admin, "/ready")).To(Equal("LIVE\n"))
+		// Without requests it would stay for an hour.
+		_, err := io.Copy(io.Discard, idle)
+		Expect(err).NotTo(HaveOccurred())
 
 		for _, c := range hogs {
 			_ = c.Close()

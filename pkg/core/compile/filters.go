@@ -52,6 +52,7 @@ func globalConfigTypes() []globalConfigType {
 		{name: model.GlobalConfigAccessLog, listener: addTelemetry},
 		{name: model.GlobalConfigRefusals, listener: addRefusalPage},
 		{name: model.GlobalConfigProxyProtocol, listener: addProxyProtocol},
+		{name: model.GlobalConfigConnections, listener: addConnections},
 	}
 }
 

@@ -2,9 +2,12 @@ package compile
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
@@ -27,8 +30,9 @@ func first[T model.Spec](t *model.ProxyTree, of string) (spec T, found bool) {
 // cannot be read.
 func NotFirst(t *model.ProxyTree) (conditions []model.Condition) {
 	by := map[string]string{}
+	one := []string{model.GlobalConfigRefusals, model.GlobalConfigProxyProtocol, model.GlobalConfigConnections}
 	for _, g := range t.GlobalConfigs {
-		if g.Type != model.GlobalConfigRefusals && g.Type != model.GlobalConfigProxyProtocol {
+		if !slices.Contains(one, g.Type) {
 			continue
 		}
 		var err error
@@ -64,5 +68,26 @@ func addProxyProtocol(l *ir.Listener, t *model.ProxyTree, _ Settings, _ ir.Needs
 	l.ProxyProtocol = &ir.ProxyProtocol{}
 	if c != nil {
 		l.ProxyProtocol.From = seam.Ranges(nil, c.From)
+	}
+}
+
+// addConnections sets what the connections of clients may cost. If that cannot be read, the defaults hold.
+func addConnections(l *ir.Listener, t *model.ProxyTree, s Settings, _ ir.Needs) {
+	c, _ := first[*model.ConnectionsConfig](t, model.GlobalConfigConnections)
+	if c == nil {
+		return
+	}
+	l.Clients = &ir.Clients{
+		MaxConnections: c.MaxConnections, MaxRequests: c.MaxRequests, MaxStreams: c.MaxStreams,
+		HeadersKiB: c.HeadersKiB, Headers: c.Headers,
+		MaxAge: time.Duration(c.MaxAge), IdleTimeout: time.Duration(c.IdleTimeout), DrainTimeout: time.Duration(c.DrainTimeout),
+		Keepalive: time.Duration(c.Keepalive), HeadersTimeout: time.Duration(c.HeadersTimeout),
+		RequestTimeout: time.Duration(c.RequestTimeout), StreamIdleTimeout: time.Duration(c.StreamIdleTimeout),
+		SlowReaderTimeout: time.Duration(c.SlowReaderTimeout),
+	}
+	if c.Limit != nil && s.RateLimits() {
+		l.Clients.NewPerClient = &ir.NewPerClient{
+			Domain: limits.StatedDomain(nil).Wire(), Entry: rateLimitEntry(c.Limit.Descriptors[0][0]),
+		}
 	}
 }

@@ -47,6 +47,8 @@ type Listener struct {
 	RefusalPage string `json:"refusalPage,omitempty"`
 	// ProxyProtocol sets who says whose connection it is; nil means that connections are those of clients.
 	ProxyProtocol *ProxyProtocol `json:"proxyProtocol,omitempty"`
+	// Clients bounds what connections may cost; nil means the defaults.
+	Clients *Clients `json:"clients,omitempty"`
 	// RateLimitEngine is the address of the rate-limit engine; nil means that there is none.
 	RateLimitEngine *RateLimitEngine `json:"rateLimitEngine,omitempty"`
 	// RateLimit sets how the rate-limit engine is asked in the proxy's own domain; nil means that the proxy has none.
@@ -58,6 +60,32 @@ type Listener struct {
 	Keys []APIKey `json:"keys,omitempty"`
 	// AnyKeys are the keys of the sets that are one of several credentials.
 	AnyKeys []APIKey `json:"anyKeys,omitempty"`
+}
+
+// Clients bounds what the connections of clients to a listener may cost. 0 means the default of translate, which is
+// no limit for MaxConnections, MaxRequests, MaxAge, Keepalive and SlowReaderTimeout.
+type Clients struct {
+	MaxConnections    int           `json:"maxConnections,omitempty"`
+	NewPerClient      *NewPerClient `json:"newPerClient,omitempty"`
+	MaxRequests       int           `json:"maxRequests,omitempty"`
+	MaxAge            time.Duration `json:"maxAge,omitempty"`
+	IdleTimeout       time.Duration `json:"idleTimeout,omitempty"`
+	DrainTimeout      time.Duration `json:"drainTimeout,omitempty"`
+	Keepalive         time.Duration `json:"keepalive,omitempty"`
+	HeadersTimeout    time.Duration `json:"headersTimeout,omitempty"`
+	RequestTimeout    time.Duration `json:"requestTimeout,omitempty"`
+	StreamIdleTimeout time.Duration `json:"streamIdleTimeout,omitempty"`
+	SlowReaderTimeout time.Duration `json:"slowReaderTimeout,omitempty"`
+	HeadersKiB        int           `json:"headersKiB,omitempty"`
+	Headers           int           `json:"headers,omitempty"`
+	MaxStreams        int           `json:"maxStreams,omitempty"`
+}
+
+// NewPerClient limits the new connections of an address. The rate-limit engine has the limit.
+type NewPerClient struct {
+	// Domain and Entry say which limit it is.
+	Domain string         `json:"domain"`
+	Entry  RateLimitEntry `json:"entry"`
 }
 
 // ProxyProtocol means that each connection begins with the PROXY protocol.

@@ -3,6 +3,7 @@ package limits
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
@@ -34,13 +35,9 @@ func DomainOf(g *model.ParsedGlobalConfig) *Domain {
 	return &Domain{g.ID, c}
 }
 
-// StatedDomain returns the domain of the filters that state their own limit.
-// rules are their rules by filter.
-func StatedDomain(rules map[string]model.RateLimitRule) *Domain {
-	list := make([]model.RateLimitRule, 0, len(rules))
-	for _, name := range slices.Sorted(maps.Keys(rules)) {
-		list = append(list, rules[name])
-	}
+// StatedDomain returns the domain of the filters and global configs that state their own limit, by key.
+func StatedDomain(rules map[model.Key]model.RateLimitRule) *Domain {
+	list := slices.SortedFunc(maps.Values(rules), func(a, b model.RateLimitRule) int { return strings.Compare(a.Value, b.Value) })
 	return NewDomain(statedID, model.StatedDomain, list)
 }
 

@@ -156,6 +156,11 @@ func (c *Config) GlobalConfigs() []*ParsedGlobalConfig {
 	return list
 }
 
+// GlobalConfig returns a global config, or nil.
+func (c *Config) GlobalConfig(name string) *ParsedGlobalConfig {
+	return c.globals[GlobalConfigKey(name)]
+}
+
 // ProxiesOf lists the proxies that a service is attached to, sorted.
 func (c *Config) ProxiesOf(service string) []string {
 	var names []string

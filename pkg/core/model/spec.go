@@ -99,6 +99,7 @@ func globalConfigTypes() []configType {
 		{name: GlobalConfigTracing, on: []Kind{KindProxy}, names: collectorNames(), read: readTracing},
 		{name: GlobalConfigRefusals, on: []Kind{KindProxy}, read: readRefusals},
 		{name: GlobalConfigProxyProtocol, on: []Kind{KindProxy}, read: readProxyProtocol},
+		{name: GlobalConfigConnections, on: []Kind{KindProxy}, read: readConnections},
 	}
 }
 
@@ -160,6 +161,7 @@ const (
 	GlobalConfigAccessLog     = "globalconfig_accesslog"
 	GlobalConfigRefusals      = "globalconfig_refusals"
 	GlobalConfigProxyProtocol = "globalconfig_proxyprotocol"
+	GlobalConfigConnections   = "globalconfig_connections"
 )
 
 // ConfigTypes lists the types of filters, or of global configs.

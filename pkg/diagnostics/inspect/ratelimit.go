@@ -93,12 +93,15 @@ type RateLimitScope struct {
 
 // RateLimitsOf reads the rate limits of a proxy.
 func RateLimitsOf(r store.Reader, proxy string) (s RateLimitScope, err error) {
-	if s.domains, s.views, err = rateLimitDomains(r, proxy); err != nil {
+	configs, err := globalConfigsOf(r, proxy)
+	if err != nil {
 		return s, err
 	}
+	s.domains, s.views = rateLimitDomains(configs)
 	if s.places, err = limitPlaces(r, proxy); err != nil {
 		return s, err
 	}
+	s.places = append(s.places, connectionPlaces(configs)...)
 	if rules := statedRules(s.places); len(rules) > 0 {
 		s.domains = append(s.domains, limits.StatedDomain(rules))
 		s.views = append(s.views, RateLimitStatus{Domain: model.StatedDomain, Limits: []RateLimit{}})
@@ -120,13 +123,12 @@ func (in *Inspector) RateLimitStatus(ctx context.Context, scope RateLimitScope) 
 	return scope.views
 }
 
-// rateLimitDomains returns the domains that a proxy may use: of the global configs that
-// apply to it, the first by name of each domain. One that is attached to no proxy
-// applies to all.
-func rateLimitDomains(r store.Reader, proxy string) (domains []*limits.Domain, views []RateLimitStatus, err error) {
+// globalConfigsOf returns the global configs that apply to a proxy, by name. One that is attached to no proxy applies to
+// all.
+func globalConfigsOf(r store.Reader, proxy string) ([]*model.GlobalConfig, error) {
 	links, err := r.List(store.Query{Kind: model.KindProxyGlobalConfig})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	attached, own := map[model.Key]bool{}, map[model.Key]bool{}
 	for _, l := range links {
@@ -137,19 +139,21 @@ func rateLimitDomains(r store.Reader, proxy string) (domains []*limits.Domain, v
 	}
 	all, err := store.List[*model.GlobalConfig](r, store.Query{Kind: model.KindGlobalConfig, ByName: true})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	return slices.DeleteFunc(all, func(g *model.GlobalConfig) bool { return attached[g.Key()] && !own[g.Key()] }), nil
+}
+
+// rateLimitDomains returns the domains that a proxy may use: of its global configs, the first by name of each domain.
+func rateLimitDomains(configs []*model.GlobalConfig) (domains []*limits.Domain, views []RateLimitStatus) {
 	views = []RateLimitStatus{}
-	for _, g := range all {
+	for _, g := range configs {
 		d := limits.DomainOf(g.Parse())
-		if holds := own[g.Key()] || !attached[g.Key()]; !holds || d == nil {
-			continue
-		}
-		if slices.ContainsFunc(views, func(v RateLimitStatus) bool { return v.Domain == d.Domain }) {
+		if d == nil || slices.ContainsFunc(views, func(v RateLimitStatus) bool { return v.Domain == d.Domain }) {
 			continue
 		}
 		domains = append(domains, d)
 		views = append(views, RateLimitStatus{Config: g.Name, Domain: d.Domain, Limits: []RateLimit{}})
 	}
-	return domains, views, nil
+	return domains, views
 }

@@ -11,11 +11,12 @@ import (
 // mostRoutes is how many routes of a limit are shown.
 const mostRoutes = 5
 
-// limitPlace is a route, or a whole service, with a filter that limits it.
+// limitPlace is what a limit applies to.
 type limitPlace struct {
-	// at is service/route, or service/* for a whole service.
-	at     string
-	name   string
+	// at is service/route, service/* for a whole service, or "connections".
+	at string
+	// key is that of the filter or global config that limits it.
+	key    model.Key
 	filter *model.RateLimitFilter
 }
 
@@ -49,18 +50,33 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 			if kind == model.KindServiceFilter {
 				at += "/*"
 			}
-			places = append(places, limitPlace{at, f.Name, spec})
+			places = append(places, limitPlace{at, f.Key(), spec})
 		}
 	}
 	return places, nil
 }
 
-// statedRules returns the rules in the filters at places, by the names of the filters.
-func statedRules(places []limitPlace) map[string]model.RateLimitRule {
-	rules := map[string]model.RateLimitRule{}
+// connectionPlaces returns the limit of new connections of a proxy, if it has one. The first global config that bounds
+// connections applies.
+func connectionPlaces(configs []*model.GlobalConfig) []limitPlace {
+	for _, g := range configs {
+		if g.Type != model.GlobalConfigConnections {
+			continue
+		}
+		if c, ok := g.Parse().Spec.(*model.ConnectionsConfig); ok && c.Limit != nil {
+			return []limitPlace{{"connections", g.Key(), c.Limit}}
+		}
+		break
+	}
+	return nil
+}
+
+// statedRules returns the rules of the filters and global configs at places.
+func statedRules(places []limitPlace) map[model.Key]model.RateLimitRule {
+	rules := map[model.Key]model.RateLimitRule{}
 	for _, p := range places {
 		if p.filter.Stated != nil {
-			rules[p.name] = *p.filter.Stated
+			rules[p.key] = *p.filter.Stated
 		}
 	}
 	return rules

@@ -47,20 +47,20 @@ var _ = Describe("The description of a limit", func() {
 	It("has the places that it applies to, each once, and the number of places not shown", func() {
 		var places []limitPlace
 		for _, at := range []string{"shop/g", "shop/f", "shop/*", "shop/a", "shop/b", "shop/c", "shop/a"} {
-			places = append(places, limitPlace{at, "each", filter("shop")})
+			places = append(places, limitPlace{at, model.FilterKey("each"), filter("shop")})
 		}
-		got := described(append(places, limitPlace{"shop/other", "other", filter("api")}), true, "path")[0]
+		got := described(append(places, limitPlace{"shop/other", model.FilterKey("other"), filter("api")}), true, "path")[0]
 		Expect(got.Routes).To(Equal([]string{"shop/*", "shop/a", "shop/b", "shop/c", "shop/f"}))
 		Expect(got.MoreRoutes).To(Equal(1))
 	})
 
 	It("has the places of a filter that meets several", func() {
 		f := &model.RateLimitFilter{Domain: "shop", Descriptors: []model.RateLimitDescriptor{{{Kind: "path"}}, {{Kind: "method"}, {Kind: "path"}}}}
-		Expect(described([]limitPlace{{"shop/root", "each", f}}, true, "path", "method > path=/")).To(HaveEach(HaveField("Routes", []string{"shop/root"})))
+		Expect(described([]limitPlace{{"shop/root", model.FilterKey("each"), f}}, true, "path", "method > path=/")).To(HaveEach(HaveField("Routes", []string{"shop/root"})))
 	})
 
 	It("has places of filters without a domain in the first domain of the proxy only", func() {
-		places := []limitPlace{{"shop/root", "each", filter("")}}
+		places := []limitPlace{{"shop/root", model.FilterKey("each"), filter("")}}
 		Expect(described(places, true, "path")[0].Routes).To(Equal([]string{"shop/root"}))
 		Expect(described(places, false, "path")[0].Routes).To(BeEmpty())
 	})

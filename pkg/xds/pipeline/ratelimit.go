@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
@@ -15,8 +16,8 @@ import (
 type rateLimits struct {
 	// refusals are the rate-limit engine's errors for global configs.
 	refusals map[*model.ParsedGlobalConfig]error
-	// stated are the rules of filters that state their own limit, by filter.
-	stated map[string]model.RateLimitRule
+	// stated are the rules of filters and global configs that state their own limit.
+	stated map[model.Key]model.RateLimitRule
 	// advised are the services with a filter that limits nothing. due are the
 	// services whose filters must be checked in the current Apply.
 	advised, due map[string]struct{}
@@ -24,7 +25,7 @@ type rateLimits struct {
 
 func newRateLimits() rateLimits {
 	return rateLimits{
-		refusals: map[*model.ParsedGlobalConfig]error{}, stated: map[string]model.RateLimitRule{},
+		refusals: map[*model.ParsedGlobalConfig]error{}, stated: map[model.Key]model.RateLimitRule{},
 		advised: map[string]struct{}{}, due: map[string]struct{}{},
 	}
 }
@@ -33,25 +34,37 @@ func newRateLimits() rateLimits {
 // change may affect a domain.
 func (l *rateLimits) apply(change model.Change, config *model.Config) (changed bool) {
 	if change.Full {
-		l.stated, changed = map[string]model.RateLimitRule{}, true
+		l.stated, changed = map[model.Key]model.RateLimitRule{}, true
 	}
 	for _, e := range change.Entries {
 		changed = changed || e.Key.Kind == model.KindGlobalConfig
-		if e.Key.Kind != model.KindFilter {
+		if e.Key.Kind != model.KindFilter && e.Key.Kind != model.KindGlobalConfig {
 			continue
 		}
-		before, had := l.stated[e.Key.Name()]
-		delete(l.stated, e.Key.Name())
-		// A filter with a fault closes its routes.
-		if f := config.Filter(e.Key.Name()); f != nil && f.Fault == nil {
-			if spec, ok := f.Spec.(*model.RateLimitFilter); ok && spec.Stated != nil {
-				l.stated[f.Name] = *spec.Stated
-			}
+		before, had := l.stated[e.Key]
+		delete(l.stated, e.Key)
+		if limit := statedLimit(config, e.Key); limit != nil && limit.Stated != nil {
+			l.stated[e.Key] = *limit.Stated
 		}
-		after, has := l.stated[e.Key.Name()]
+		after, has := l.stated[e.Key]
 		changed = changed || had != has || !reflect.DeepEqual(before, after)
 	}
 	return changed
+}
+
+// statedLimit returns the limit of a filter or global config, if it has one. One with a fault has none: a filter then
+// closes its routes.
+func statedLimit(config *model.Config, key model.Key) *model.RateLimitFilter {
+	if f := config.Filter(key.Name()); key.Kind == model.KindFilter && f != nil && f.Fault == nil {
+		limit, _ := f.Spec.(*model.RateLimitFilter)
+		return limit
+	}
+	if g := config.GlobalConfig(key.Name()); key.Kind == model.KindGlobalConfig && g != nil && g.Fault == nil {
+		if c, ok := g.Spec.(*model.ConnectionsConfig); ok {
+			return c.Limit
+		}
+	}
+	return nil
 }
 
 // servicesMoved records the services that were attached to a proxy or detached
@@ -118,8 +131,8 @@ func (b *Build) collectDomains(result *Result) {
 		result.RateLimits = append(result.RateLimits, limits.StatedDomain(b.limits.stated))
 	}
 	if !b.settings.RateLimits() {
-		for _, name := range slices.Sorted(maps.Keys(b.limits.stated)) {
-			conditions = append(conditions, noEngine(model.FilterKey(name)))
+		for _, key := range slices.SortedFunc(maps.Keys(b.limits.stated), func(a, b model.Key) int { return strings.Compare(a.Path(), b.Path()) }) {
+			conditions = append(conditions, noEngine(key))
 		}
 	}
 	result.Conditions["rate limits"] = conditions

@@ -37,6 +37,7 @@ func Listener(l ir.Listener) (*listenerv3.Listener, error) {
 		PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
 		Metadata:                      pageOf(l).metadata(),
 	}
+	boundSockets(l.Clients, out)
 	var err error
 	if out.ListenerFilters, err = readProxyProtocol(l.ProxyProtocol); err != nil {
 		return nil, err
@@ -58,6 +59,11 @@ func networkFilters(l ir.Listener, manager *hcmv3.HttpConnectionManager) ([]*lis
 	if err != nil {
 		return nil, err
 	}
+	limit, err := boundConnections(l.Clients)
+	if err != nil {
+		return nil, err
+	}
+	filters = append(filters, limit...)
 	config, err := pack(manager)
 	return append(filters, &listenerv3.Filter{
 		Name:       "envoy.filters.network.http_connection_manager",
@@ -102,6 +108,7 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 			InitialConnectionWindowSize: u32(connectionWindowBytes),
 		},
 	}
+	boundRequests(l, out)
 	if out.Tracing, err = tracing(l.Tracing); err != nil {
 		return nil, err
 	}

@@ -101,17 +101,21 @@ func rateLimit(s *ir.RateLimitService) *ratelimitv3.RateLimit {
 		FailureModeDeny:   s.Deny,
 		StatusOnError:     &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
 		RateLimitedStatus: &typev3.HttpStatus{Code: typev3.StatusCode(s.Status)}, //nolint:gosec // a status code
-		RateLimitService: &ratelimitconfigv3.RateLimitServiceConfig{
-			TransportApiVersion: corev3.ApiVersion_V3,
-			GrpcService: &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
-				EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: RateLimitCluster},
-			}},
-		},
+		RateLimitService:  rateLimitService(),
 	}
 	if s.Headers {
 		out.EnableXRatelimitHeaders = ratelimitv3.RateLimit_DRAFT_VERSION_03
 	}
 	return out
+}
+
+func rateLimitService() *ratelimitconfigv3.RateLimitServiceConfig {
+	return &ratelimitconfigv3.RateLimitServiceConfig{
+		TransportApiVersion: corev3.ApiVersion_V3,
+		GrpcService: &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
+			EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: RateLimitCluster},
+		}},
+	}
 }
 
 // rateLimitedReplies answer a request over its limit with a text and, where a header of
