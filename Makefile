@@ -154,6 +154,10 @@ image: image-files ## build gatehouse:local, the gateway with its Envoy in one c
 image-control-plane: image-files ## build gatehouse-control-plane:local, the control plane alone (needs docker)
 	$(DOCKER) build --network none --target control-plane -t $(CONTROL_PLANE_IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
+.PHONY: release
+release: ## build a release in bin/release (make release VERSION=v0.2.0): archives and Debian packages for amd64 and arm64, chart, SBOMs, checksums
+	@hack/release.sh '$(VERSION)'
+
 # What the specs run, besides bin/gatehouse.
 PARTS := build envoy postgres redis ratelimit kubernetes schemathesis clients providers valgrind prometheus
 

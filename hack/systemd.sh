@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the units of hack/systemd under systemd, in a container of Debian with a network of
-# its own, as docs/operations.md installs them. It needs root, debootstrap and systemd-nspawn,
+# Runs the units of hack/systemd under systemd, in containers of Debian with a network of
+# their own: as docs/operations.md installs them, and as the Debian package does. It needs root, debootstrap and systemd-nspawn,
 # which it installs from Debian if they are missing, so only `make test-systemd` calls it.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -47,13 +47,23 @@ ExecStopPost=/bin/systemctl --no-block poweroff
 StandardOutput=append:/out/log
 StandardError=append:/out/log
 E2
-# A copy of the tree is used, and removed at the end.
-timeout 300 systemd-nspawn --quiet --directory="$tree" --ephemeral --boot --register=no --keep-unit --private-network \
-	--bind-ro="$root:/src" --bind="$scratch:/out" --bind-ro="$scratch/checks.service:/etc/systemd/system/checks.service" \
-	systemd.wants=checks.service >"$scratch/console" 2>&1 </dev/null || {
-	tail -n 20 "$scratch/console" >&2
-	fail "the container did not end by itself"
+# checks WHAT runs them after /out/install.sh. A copy of the tree is used, and removed at the end.
+checks() {
+	log "$1:"
+	rm -f "$scratch/passed" "$scratch/log"
+	timeout 300 systemd-nspawn --quiet --directory="$tree" --ephemeral --boot --register=no --keep-unit --private-network \
+		--bind-ro="$root:/src" --bind="$scratch:/out" --bind-ro="$scratch/checks.service:/etc/systemd/system/checks.service" \
+		systemd.wants=checks.service >"$scratch/console" 2>&1 </dev/null || {
+		tail -n 20 "$scratch/console" >&2
+		fail "the container did not end by itself"
+	}
+	cat "$scratch/log"
+	[ -e "$scratch/passed" ] || fail "the units do not work as docs/operations.md says; see above"
 }
-cat "$scratch/log"
-[ -e "$scratch/passed" ] || fail "the units do not work as docs/operations.md says; see above"
+
+checks "the commands of docs/operations.md"
+ARCHES=$(dpkg --print-architecture) hack/release.sh v0.0.1 "$scratch/release"
+cp "$scratch"/release/*.deb "$scratch/gatehouse.deb"
+echo "apt-get install --yes --no-install-recommends /out/gatehouse.deb" >"$scratch/install.sh"
+checks "the Debian package"
 log "make test-systemd: everything passed"

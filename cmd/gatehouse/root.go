@@ -31,6 +31,7 @@ routes and proxies, which a REST API creates, and configures Envoy with them.`,
 	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newEnvoy(), newReady())
 	root.AddCommand(newToken(), newSecretKey(), newPKI(), newBackup(), newRestore(), newVersion())
 	addClientCommands(root)
+	root.AddCommand(newManual(root))
 	withVersion(root)
 	explainUsage(root)
 	return root

@@ -1,0 +1,2 @@
+// Package release builds a release twice, in two folders, and installs what it has.
+package release
