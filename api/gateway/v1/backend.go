@@ -88,8 +88,14 @@ type BackendTLS struct {
 }
 
 // HealthCheck is an active health check.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'tcp' || !(has(self.path) || has(self.host))",message="tcp is a connection, which has no path and no host",fieldPath=.type
 type HealthCheck struct {
-	// The path to request. Without a path there is no health check.
+	// What a check is: a request (http), or a connection (tcp). Default: http.
+	// +optional
+	// +kubebuilder:validation:Enum=http;tcp
+	Type string `json:"type,omitempty" model:"upstream_hc_type"`
+	// The path to request. Without a path there is no health check, unless type is tcp.
 	// +optional
 	Path *URLPath `json:"path,omitempty" model:"upstream_hc_path"`
 	// The Host header. Default: the name of Envoy's cluster.

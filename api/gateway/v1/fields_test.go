@@ -135,7 +135,7 @@ var _ = Describe("The fields", func() {
 			b + "limits.maxRequests": u.MaxRequests, b + "limits.maxRetries": u.MaxRetries,
 			b + "limits.retryBudgetPercent": u.RetryBudgetPercent, b + "limits.retryBudgetMinCount": u.RetryBudgetMinCount,
 			b + "outlier.threshold": u.OutlierThresholdCount, b + "outlier.ejectionSeconds": u.OutlierEjectionSeconds,
-			"virtualhost.tls.hstsSeconds": s.HSTSSeconds,
+			"virtualhost.tls.hstsSeconds": s.HSTSSeconds, "virtualhost.port": s.Port,
 		}
 		for path, n := range numbers {
 			want, err := json.Marshal(n)
@@ -144,7 +144,7 @@ var _ = Describe("The fields", func() {
 			delete(said, path)
 		}
 		Expect(said).To(Equal(map[string]string{
-			b + "strategy": u.Strategy, "virtualhost.tls.https": s.HTTPS,
+			b + "strategy": u.Strategy, "virtualhost.tls.https": s.HTTPS, "virtualhost.mode": s.Mode, b + "healthCheck.type": u.HCType,
 			b + "protocol":                           "derived", // from appProtocol of the Service's port
 			b + "healthCheck.host":                   "the",     // name of Envoy's cluster
 			b + "tls.subjectName":                    "the",     // host name of an ExternalName Service

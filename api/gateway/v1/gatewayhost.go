@@ -74,6 +74,9 @@ type ProxyName string
 
 // VirtualHost is a host name and how it is served.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || (self.mode != 'tcp' && self.mode != 'udp') || (has(self.port) && self.port > 0 && self.fqdn == '*')",message="mode tcp and udp require a port, and fqdn: '*', since connections name no host",fieldPath=.mode
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'tls' || self.fqdn != '*'",message="mode tls finds the host by the name in the TLS handshake: set fqdn to a host name or *.suffix",fieldPath=.mode
+// +kubebuilder:validation:XValidation:rule="!has(self.port) || self.port == 0 || (has(self.mode) && self.mode != 'http')",message="is for mode tcp, tls and udp: a host of mode http is on the ports of its proxy",fieldPath=.port
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tls.clientCASecret) || self.fqdn != '*'",message="the gateway requests client certificates by the host name that clients connect to: set fqdn to that name instead of *",fieldPath=.tls.clientCASecret
 type VirtualHost struct {
 	// The host name, case-insensitive: an exact name such as shop.example.com, a
@@ -84,7 +87,21 @@ type VirtualHost struct {
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([*]|([*][.])?[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?([.][A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*)$')",message="must be a host name such as shop.example.com, *.example.com or *, without a scheme, port or path"
 	FQDN string `json:"fqdn"`
-	// HTTPS for the host. Without it the host is served over plain HTTP only.
+	// What the host is for: http for requests, tcp for connections to a port, tls for TLS connections that
+	// request the host, which are passed on without being decrypted, udp for datagrams to a port. A host of
+	// a mode other than http has one route, whose path is /, and filters of type vh_filter_ipaccess only.
+	// Default: http.
+	// +optional
+	// +kubebuilder:validation:Enum=http;tcp;tls;udp
+	Mode string `json:"mode,omitempty"`
+	// The port of a host of mode tcp or udp, and of mode tls; with 0, mode tls is on the HTTPS port of the
+	// proxy, beside its hosts of mode http. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	Port *int32 `json:"port,omitempty"`
+	// HTTPS for the host. Without it the host is served over plain HTTP only. With mode tcp, it has the
+	// certificate with which the gateway decrypts connections.
 	// +optional
 	TLS *TLS `json:"tls,omitempty"`
 }

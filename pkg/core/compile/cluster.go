@@ -78,9 +78,9 @@ func settingsOf(u *model.Upstream) settings {
 	if u.OutlierThresholdCount > 0 {
 		s.outlier = ir.Outlier{Failures: u.OutlierThresholdCount, Ejection: seconds(u.OutlierEjectionSeconds)}
 	}
-	if u.HCPath != "" {
+	if u.HCPath != "" || u.HCType == model.HCTypeTCP {
 		s.healthCheck = ir.HealthCheck{
-			Path: u.HCPath, Host: u.HCHost,
+			TCP: u.HCType == model.HCTypeTCP, Path: u.HCPath, Host: u.HCHost,
 			Interval:           seconds(u.HCIntervalSeconds),
 			Timeout:            seconds(u.HCTimeoutSeconds),
 			UnhealthyThreshold: u.HCUnhealthyThresholdCount,
@@ -105,7 +105,7 @@ func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir
 		Name: ClusterName(names), Upstreams: names, Strategy: s.strategy, Protocol: s.protocol,
 		Connections: s.connections, Limits: s.limits, PanicThreshold: s.panicThreshold,
 	}
-	if s.healthCheck.Path != "" {
+	if s.healthCheck != (ir.HealthCheck{}) {
 		c.HealthCheck = &s.healthCheck
 	}
 	c.TLS = s.tls.build(with)

@@ -13,6 +13,8 @@ type Gateway struct {
 	Listener Listener `json:"listener"`
 	// HTTPS is the HTTPS listener; nil while no host has a certificate.
 	HTTPS *Listener `json:"https,omitempty"`
+	// L4 are the listeners that are not HTTP, sorted by address.
+	L4 []*L4Listener `json:"l4,omitempty"`
 	// Hosts are sorted by name.
 	Hosts []*Host `json:"hosts"`
 	// Assignments are the endpoints of the discovered clusters that the hosts name, sorted by name.
@@ -427,9 +429,10 @@ type AssignedEndpoint struct {
 	Upstream string `json:"-"`
 }
 
-// HealthCheck is an active HTTP health check.
+// HealthCheck is an active health check: an HTTP request, or a TCP connection if TCP is set.
 type HealthCheck struct {
-	Path               string        `json:"path"`
+	TCP                bool          `json:"tcp,omitempty"`
+	Path               string        `json:"path,omitempty"`
 	Host               string        `json:"host,omitempty"`
 	Interval           time.Duration `json:"interval"`
 	Timeout            time.Duration `json:"timeout"`

@@ -10,6 +10,8 @@ type TLS struct {
 	MinVersion string `json:"minVersion"`
 	// Chains are for host names that need more than one certificate, sorted by name.
 	Chains []TLSChain `json:"chains,omitempty"`
+	// Passthrough are services whose connections are not decrypted, sorted by name.
+	Passthrough []*L4Service `json:"passthrough,omitempty"`
 }
 
 // TLSChain sets what a listener does on connections for some host names.

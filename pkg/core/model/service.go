@@ -2,12 +2,13 @@ package model
 
 import "fmt"
 
-// Service is a host name and the routes under it.
+// Service is a host name and the routes under it, or a port whose connections go to upstreams.
 // +example={service_name: shop, fqdn: shop.example.com}
 type Service struct {
 	ID   int64  `json:"service_id"`
 	Name string `json:"service_name" form:"Service_Name,required"`
-	// The host: a name, "*.suffix", or "*" for any. Two services of one proxy cannot have the same host.
+	// The host: a name, "*.suffix", or "*" for any. Two services of one proxy cannot have the same host. That of mode
+	// tcp or udp is "*", since connections name no host.
 	// +minLength=1
 	// +maxLength=255
 	FQDN string `json:"fqdn" form:"fqdn,required"`
@@ -24,7 +25,15 @@ type Service struct {
 	// name in fqdn.
 	ClientCACertificate string `json:"client_validation_cacertificate" form:"Client_validation_cacertificate"`
 	// Exempts the service from the login of a globalconfig_oauth. The service's own login filter still applies.
-	Public   bool `json:"public" form:"Public"`
+	Public bool `json:"public" form:"Public"`
+	// What the service is for: http for requests, tcp for connections to a port, tls for TLS connections that name the
+	// host, which are passed on without being decrypted, udp for datagrams to a port. A service of a mode other than
+	// http has one route, whose prefix is /.
+	// +schema=Mode
+	Mode string `json:"mode" form:"Mode"`
+	// The port of a service of mode tcp or udp, and of mode tls; 0 is the proxy's HTTPS port, beside its services of
+	// mode http. A service of mode http is on the ports of its proxy, and has 0.
+	Port     int  `json:"port" form:"Port" range:"0-65535"`
 	Tags     Tags `json:"tags" form:"tags"`
 	CreateTS Time `json:"create_ts"`
 	UpdateTS Time `json:"update_ts"`
@@ -37,8 +46,19 @@ const (
 	HTTPSOnly     = "only"     // 403
 )
 
+// What a service is for.
+const (
+	ModeHTTP = "http" // requests
+	ModeTCP  = "tcp"  // connections to a port
+	ModeTLS  = "tls"  // TLS connections by the name that they request, not decrypted
+	ModeUDP  = "udp"  // datagrams to a port
+)
+
 // NewService returns a service with the defaults of rest-api.md.
-func NewService() *Service { return &Service{HTTPS: HTTPSBoth} }
+func NewService() *Service { return &Service{HTTPS: HTTPSBoth, Mode: ModeHTTP} }
+
+// IsL4 reports whether the service is for connections or datagrams, and not for requests.
+func (s *Service) IsL4() bool { return s.Mode != ModeHTTP && s.Mode != "" }
 
 // Key implements Object.
 func (s *Service) Key() Key { return ServiceKey(s.Name) }
@@ -95,6 +115,44 @@ func (s *Service) Validate() []FieldError {
 				"the gateway requests client certificates by the host name that a client connects to")
 		}
 	}
+	s.validateMode(&v)
 	v.tags(s.Tags)
 	return v.finish(s)
+}
+
+func (s *Service) validateMode(v *validator) {
+	v.oneOf("Mode", s.Mode, []string{ModeHTTP, ModeTCP, ModeTLS, ModeUDP})
+	switch s.Mode {
+	case ModeHTTP:
+		if s.Port != 0 {
+			v.add("Port", "is for mode tcp, tls and udp: a service of mode http is on the ports of its proxy (Http_port, Https_port)")
+		}
+		return
+	case ModeTCP, ModeUDP:
+		if s.Port == 0 {
+			v.add("Port", "is required for mode %s", s.Mode)
+		}
+		if s.FQDN != "*" {
+			v.add("fqdn", `must be "*" for mode %s: its connections name no host`, s.Mode)
+		}
+	case ModeTLS:
+		if s.FQDN == "*" {
+			v.add("fqdn", `must be a host name or "*.suffix" for mode tls, which finds the service by the name in the TLS handshake`)
+		}
+	default:
+		return
+	}
+	const only = "is for mode http: a service of mode %s has no requests"
+	if s.HTTPS != HTTPSBoth {
+		v.add("Https", only, s.Mode)
+	}
+	if s.HSTSSeconds != 0 {
+		v.add("Hsts_seconds", only, s.Mode)
+	}
+	if s.ClientCACertificate != "" {
+		v.add("Client_validation_cacertificate", only, s.Mode)
+	}
+	if s.Public {
+		v.add("Public", only, s.Mode)
+	}
 }

@@ -15,7 +15,10 @@ type Upstream struct {
 	Port int    `json:"upstream_port" form:"Upstream_port,required" range:"1-65535"`
 	// Weight among the upstreams of a route; 0 takes it out of rotation.
 	Weight int `json:"upstream_weight" form:"Upstream_weight" range:"0-1000000"`
-	// Path of the active health check; empty means none.
+	// What an active health check is: http is a request, tcp a connection, for services of mode tcp and tls.
+	// +schema=HCType
+	HCType string `json:"upstream_hc_type" form:"Upstream_hc_type"`
+	// Path of the active health check; empty means none, unless Upstream_hc_type is tcp.
 	HCPath string `json:"upstream_hc_path" form:"Upstream_hc_path"`
 	// Host header of the health check; empty means the name of the cluster, Envoy's default.
 	HCHost string `json:"upstream_hc_host" form:"Upstream_hc_host"`
@@ -82,6 +85,12 @@ func Strategies() []string {
 	return []string{"round_robin", "least_request", "random", "ring_hash", "maglev"}
 }
 
+// What an active health check is.
+const (
+	HCTypeHTTP = "http" // a request
+	HCTypeTCP  = "tcp"  // a connection
+)
+
 // Protocols lists the allowed values of Upstream.Protocol.
 func Protocols() []string { return []string{"http", "h2c", "tls", "h2"} }
 
@@ -89,7 +98,7 @@ func Protocols() []string { return []string{"http", "h2c", "tls", "h2"} }
 // it does not name, those of docs/routing.md, which has the reasons.
 func NewUpstream() *Upstream {
 	return &Upstream{
-		Weight: 100, HCIntervalSeconds: 5, HCTimeoutSeconds: 2,
+		Weight: 100, HCType: HCTypeHTTP, HCIntervalSeconds: 5, HCTimeoutSeconds: 2,
 		HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 2,
 		Strategy: "round_robin", Protocol: "http",
 		ConnectTimeoutSeconds: 5, IdleTimeoutSeconds: 4, KeepaliveIntervalSeconds: 30,
@@ -145,6 +154,14 @@ func (u *Upstream) Validate() []FieldError {
 	}
 	if u.HCHost != "" {
 		v.headerValue("Upstream_hc_host", u.HCHost)
+	}
+	v.oneOf("Upstream_hc_type", u.HCType, []string{HCTypeHTTP, HCTypeTCP})
+	if u.HCType == HCTypeTCP {
+		for _, f := range []struct{ name, value string }{{"Upstream_hc_path", u.HCPath}, {"Upstream_hc_host", u.HCHost}} {
+			if f.value != "" {
+				v.add(f.name, "is for Upstream_hc_type http: a connection has no request")
+			}
+		}
 	}
 	v.oneOf("Upstream_strategy", u.Strategy, Strategies())
 	v.oneOf("Upstream_protocol", u.Protocol, Protocols())

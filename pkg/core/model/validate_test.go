@@ -34,7 +34,7 @@ var _ = Describe("Upstream.Validate", func() {
 			MaxRetries: -1, RetryBudgetPercent: 101, RetryBudgetMinCount: -1, OutlierThresholdCount: -1, PanicThresholdPercent: 101,
 		}
 		Expect(fields(u.Validate())).To(Equal([]string{
-			"Upstream_name", "Upstream_ip", "Upstream_port", "Upstream_weight", "Upstream_hc_path", "Upstream_hc_host",
+			"Upstream_name", "Upstream_ip", "Upstream_port", "Upstream_weight", "Upstream_hc_type", "Upstream_hc_path", "Upstream_hc_host",
 			"Upstream_hc_intervalseconds", "Upstream_hc_timeoutseconds",
 			"Upstream_hc_unhealthythresholdcount", "Upstream_hc_healthythresholdcount",
 			"Upstream_strategy", "Upstream_protocol",
@@ -108,7 +108,7 @@ var _ = Describe("Upstream.Validate", func() {
 
 var _ = Describe("A name", func() {
 	DescribeTable("is checked", func(name, message string) {
-		errs := (&model.Service{Name: name, FQDN: "*", HTTPS: model.HTTPSBoth}).Validate()
+		errs := (&model.Service{Name: name, FQDN: "*", Mode: model.ModeHTTP, HTTPS: model.HTTPSBoth}).Validate()
 		if message == "" {
 			Expect(errs).To(BeEmpty())
 			return
@@ -134,7 +134,7 @@ var _ = Describe("A name", func() {
 })
 
 var _ = DescribeTable("A service's fqdn", func(fqdn string, ok bool) {
-	errs := (&model.Service{Name: "shop", FQDN: fqdn, HTTPS: model.HTTPSBoth}).Validate()
+	errs := (&model.Service{Name: "shop", FQDN: fqdn, Mode: model.ModeHTTP, HTTPS: model.HTTPSBoth}).Validate()
 	if ok {
 		Expect(errs).To(BeEmpty())
 	} else {
@@ -157,11 +157,11 @@ var _ = DescribeTable("A service's fqdn", func(fqdn string, ok bool) {
 
 var _ = Describe("Service.Validate", func() {
 	It("names every bad field", func() {
-		s := &model.Service{Name: "copy", FQDN: "*", HTTPS: "redirects", HSTSSeconds: -1, ClientCACertificate: "ca"}
+		s := &model.Service{Name: "copy", FQDN: "*", Mode: model.ModeHTTP, HTTPS: "redirects", HSTSSeconds: -1, ClientCACertificate: "ca"}
 		Expect(fields(s.Validate())).To(Equal([]string{"Service_Name", "Https", "Hsts_seconds", "Client_validation_cacertificate"}))
 	})
 	It("refuses HSTS of subdomains without its time", func() {
-		s := &model.Service{Name: "shop", FQDN: "*", HTTPS: "both", HSTSSubdomains: true}
+		s := &model.Service{Name: "shop", FQDN: "*", Mode: model.ModeHTTP, HTTPS: "both", HSTSSubdomains: true}
 		Expect(s.Validate()).To(Equal([]model.FieldError{{Field: "Hsts_subdomains", Message: "requires Hsts_seconds: without it the header is not sent"}}))
 		s.HSTSSeconds = 1
 		Expect(s.Validate()).To(BeEmpty())
@@ -169,10 +169,10 @@ var _ = Describe("Service.Validate", func() {
 
 	It("accepts every value of Https, and ten years of HSTS", func() {
 		for _, https := range []string{"both", "redirect", "only"} {
-			s := &model.Service{Name: "shop", FQDN: "*.example.com", HTTPS: https, HSTSSeconds: 315_360_000, ClientCACertificate: "ca"}
+			s := &model.Service{Name: "shop", FQDN: "*.example.com", Mode: model.ModeHTTP, HTTPS: https, HSTSSeconds: 315_360_000, ClientCACertificate: "ca"}
 			Expect(s.Validate()).To(BeEmpty())
 		}
-		s := &model.Service{Name: "shop", FQDN: "*", HTTPS: "both", HSTSSeconds: 315_360_001}
+		s := &model.Service{Name: "shop", FQDN: "*", Mode: model.ModeHTTP, HTTPS: "both", HSTSSeconds: 315_360_001}
 		Expect(s.Validate()).To(Equal([]model.FieldError{{Field: "Hsts_seconds", Message: "315360001 is not between 0 and 315360000"}}))
 	})
 })

@@ -199,7 +199,9 @@ func (m *maker) upstream() *model.Upstream {
 	some(&u.OutlierThresholdCount, 0, 1000)
 	some(&u.OutlierEjectionSeconds, 1, 3600)
 	some(&u.PanicThresholdPercent, 0, 100)
-	u.HCPath, u.HCHost = pick(m, []string{"", "/health"}), pick(m, []string{"", "health.example.com"})
+	if u.HCType = pick(m, []string{model.HCTypeHTTP, model.HCTypeTCP}); u.HCType == model.HCTypeHTTP {
+		u.HCPath, u.HCHost = pick(m, []string{"", "/health"}), pick(m, []string{"", "health.example.com"})
+	}
 	u.Strategy, u.Protocol = pick(m, model.Strategies()), pick(m, model.Protocols())
 	if u.SpeaksTLS() {
 		u.ClientCertificate, u.ValidationSubjectName = m.one(model.KindSecret), pick(m, []string{"", "inner.example.com", "blue.example.com"})
@@ -268,6 +270,10 @@ func (m *maker) service() {
 	if s.FQDN != "*" {
 		s.ClientCACertificate = m.one(model.KindSecret)
 	}
+	if m.IntN(6) == 0 {
+		m.l4(s)
+		return
+	}
 	m.add(s)
 	names := map[string]bool{}
 	for range m.IntN(4) {
@@ -276,6 +282,26 @@ func (m *maker) service() {
 			m.add(r)
 		}
 		names[r.Name] = true
+	}
+}
+
+// l4 adds a service as one of a mode other than http, without what such a service cannot have.
+func (m *maker) l4(s *model.Service) {
+	*s = model.Service{Name: s.Name, Tags: s.Tags, HTTPS: model.HTTPSBoth, FQDN: "*", Port: m.IntN(65535) + 1}
+	s.Mode = pick(m, []string{model.ModeTCP, model.ModeTLS, model.ModeUDP})
+	if s.Mode == model.ModeTLS {
+		s.FQDN, s.Port = pick(m, []string{"*.example.com", "Shop.example.com"}), m.IntN(2)*s.Port
+	}
+	m.add(s)
+	r := &model.Route{Service: s.Name, Name: m.word(), Prefix: "/", Tags: m.tags()}
+	if m.coin() {
+		r.Config.Timeouts = &model.Timeouts{Idle: model.Duration(time.Minute), Stream: model.Duration(time.Hour)}
+	}
+	m.add(r)
+	for _, key := range []model.Key{s.Key(), r.Key()} {
+		for list := range m.items[key].Lists {
+			m.items[key].Lists[list] = []document.Link{}
+		}
 	}
 }
 

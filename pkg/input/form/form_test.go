@@ -46,7 +46,7 @@ var _ = Describe("Bind", func() {
 		u := model.NewUpstream()
 		u.TLSInsecure = true
 		Expect(form.Bind(u, sent(
-			"upstream_name", "blue", "UPSTREAM_IP", "2001:db8::1", "Upstream_port", "8443", "Upstream_weight", "0", "Upstream_hc_path", "/h",
+			"upstream_name", "blue", "UPSTREAM_IP", "2001:db8::1", "Upstream_port", "8443", "Upstream_weight", "0", "Upstream_hc_type", "http", "Upstream_hc_path", "/h",
 			"Upstream_hc_host", "h.example.com", "Upstream_hc_intervalseconds", "1", "Upstream_hc_timeoutseconds", "2",
 			"Upstream_hc_unhealthythresholdcount", "3", "Upstream_hc_healthythresholdcount", "4", "Upstream_strategy", "maglev",
 			"Upstream_protocol", "h2", "Upstream_validation_cacertificate", "ca", "Upstream_validation_subjectname", "b.example.com",
@@ -58,7 +58,7 @@ var _ = Describe("Bind", func() {
 			"tags", " b, a,,b ",
 		), true)).To(BeEmpty())
 		Expect(u).To(Equal(&model.Upstream{
-			Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, HCPath: "/h", HCHost: "h.example.com",
+			Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, HCType: "http", HCPath: "/h", HCHost: "h.example.com",
 			HCIntervalSeconds: 1, HCTimeoutSeconds: 2, HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 4,
 			Strategy: "maglev", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example.com",
 			ClientCertificate:     "pair",
@@ -72,7 +72,10 @@ var _ = Describe("Bind", func() {
 	It("sets the fields of the other kinds", func() {
 		s := model.NewService()
 		Expect(form.Bind(s, sent("Service_Name", "shop", "fqdn", "a.example", "Https", "redirect", "Hsts_seconds", "60", "Hsts_subdomains", "true", "Client_validation_cacertificate", "ca"), true)).To(BeEmpty())
-		Expect(s).To(Equal(&model.Service{Name: "shop", FQDN: "a.example", HTTPS: model.HTTPSRedirect, HSTSSeconds: 60, HSTSSubdomains: true, ClientCACertificate: "ca"}))
+		Expect(s).To(Equal(&model.Service{Name: "shop", FQDN: "a.example", HTTPS: model.HTTPSRedirect, Mode: model.ModeHTTP, HSTSSeconds: 60, HSTSSubdomains: true, ClientCACertificate: "ca"}))
+		db := model.NewService()
+		Expect(form.Bind(db, sent("Service_Name", "db", "fqdn", "*", "Mode", "tcp", "Port", "5432"), true)).To(BeEmpty())
+		Expect(db).To(Equal(&model.Service{Name: "db", FQDN: "*", HTTPS: model.HTTPSBoth, Mode: model.ModeTCP, Port: 5432}))
 
 		r := &model.Route{Service: "shop"}
 		Expect(form.Bind(r, sent("Route_Name", "root", "Route_prefix", "/a", "Route_config", ` {"methods":["GET"]} `), true)).To(BeEmpty())
@@ -216,14 +219,14 @@ var _ = Describe("Fields", func() {
 		}
 		Expect(got).To(Equal(append([]string{}, names...)))
 	},
-		Entry(nil, model.KindUpstream, "Upstream_name*", "Upstream_ip*", "Upstream_port*", "Upstream_weight", "Upstream_hc_path", "Upstream_hc_host",
+		Entry(nil, model.KindUpstream, "Upstream_name*", "Upstream_ip*", "Upstream_port*", "Upstream_weight", "Upstream_hc_type", "Upstream_hc_path", "Upstream_hc_host",
 			"Upstream_hc_intervalseconds", "Upstream_hc_timeoutseconds", "Upstream_hc_unhealthythresholdcount", "Upstream_hc_healthythresholdcount",
 			"Upstream_strategy", "Upstream_protocol", "Upstream_validation_cacertificate", "Upstream_validation_subjectname", "Upstream_tls_insecure", "Upstream_client_certificate",
 			"Upstream_connect_timeoutseconds", "Upstream_idle_timeoutseconds", "Upstream_keepalive_intervalseconds",
 			"Upstream_max_connections", "Upstream_max_pending", "Upstream_max_requests", "Upstream_max_retries",
 			"Upstream_retry_budgetpercent", "Upstream_retry_budgetmincount",
 			"Upstream_outlier_thresholdcount", "Upstream_outlier_ejectionseconds", "Upstream_panic_thresholdpercent", "tags"),
-		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "Https", "Hsts_seconds", "Hsts_subdomains", "Client_validation_cacertificate", "Public", "tags"),
+		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "Https", "Hsts_seconds", "Hsts_subdomains", "Client_validation_cacertificate", "Public", "Mode", "Port", "tags"),
 		Entry(nil, model.KindRoute, "Route_Name*", "Route_prefix*", "Route_config", "tags"),
 		Entry(nil, model.KindProxy, "Name*", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "Tls_min_version", "tags"),
 		Entry(nil, model.KindFilter, "Filter_name*", "Filter_type*", "Filter_config", "tags"),

@@ -12,14 +12,14 @@ import (
 
 const (
 	blueJSON = `{"upstream_id":1,"upstream_name":"blue","upstream_ip":"10.0.0.1","upstream_port":8081,"upstream_weight":100,` +
-		`"upstream_hc_path":"","upstream_hc_host":"","upstream_hc_intervalseconds":5,"upstream_hc_timeoutseconds":2,` +
+		`"upstream_hc_type":"http","upstream_hc_path":"","upstream_hc_host":"","upstream_hc_intervalseconds":5,"upstream_hc_timeoutseconds":2,` +
 		`"upstream_hc_unhealthythresholdcount":3,"upstream_hc_healthythresholdcount":2,"upstream_strategy":"round_robin",` +
 		`"upstream_protocol":"http","upstream_validation_cacertificate":"","upstream_validation_subjectname":"","upstream_tls_insecure":false,"upstream_client_certificate":"",` +
 		`"upstream_connect_timeoutseconds":5,"upstream_idle_timeoutseconds":4,"upstream_keepalive_intervalseconds":30,` +
 		`"upstream_max_connections":4096,"upstream_max_pending":4096,"upstream_max_requests":4096,"upstream_max_retries":4096,"upstream_retry_budgetpercent":0,"upstream_retry_budgetmincount":3,` +
 		`"upstream_outlier_thresholdcount":3,"upstream_outlier_ejectionseconds":3,"upstream_panic_thresholdpercent":0,` +
 		`"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
-	shopJSON = `{"service_id":1,"service_name":"shop","fqdn":"shop.example.com","https":"both","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
+	shopJSON = `{"service_id":1,"service_name":"shop","fqdn":"shop.example.com","https":"both","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"mode":"http","port":0,"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 	rootJSON = `{"route_id":1,"service_name":"shop","route_name":"root","route_prefix":"/","route_config":{},` +
 		`"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 	gwJSON = `{"proxy_id":1,"name":"gw","http_port":8080,"https_port":8443,"listen_ip":"0.0.0.0","trusted_hops":0,"escaped_slashes":"redirect","underscore_headers":"reject","tls_min_version":"1.2",` +

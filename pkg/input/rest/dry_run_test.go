@@ -29,7 +29,7 @@ var _ = Describe("A dry run", func() {
 		Expect(got.header.Get("Gatehouse-Revision")).To(Equal("10"))
 	},
 		Entry(nil, "POST", "/service", "Service_Name=till&fqdn=*", `{"action":"create","path":"/service/till","kind":"service",`+
-			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"*"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"hsts_subdomains","after":false,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"tags","after":[],"default":true}]}`),
+			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"*"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"hsts_subdomains","after":false,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"mode","after":"http","default":true},{"field":"port","after":0,"default":true},{"field":"tags","after":[],"default":true}]}`),
 		Entry(nil, "POST", "/proxy", "Name=two", `{"action":"create","path":"/proxy/two","kind":"proxy","fields":[{"field":"name","after":"two"},`+
 			`{"field":"http_port","after":8080,"default":true},{"field":"https_port","after":8443,"default":true},{"field":"listen_ip","after":"0.0.0.0","default":true},{"field":"trusted_hops","after":0,"default":true},{"field":"escaped_slashes","after":"redirect","default":true},{"field":"underscore_headers","after":"reject","default":true},{"field":"tls_min_version","after":"1.2","default":true},{"field":"tags","after":[],"default":true}]}`),
 		Entry(nil, "PUT", "/service/shop", "fqdn=*&tags=a", `{"action":"update","path":"/service/shop","kind":"service",`+
@@ -45,7 +45,7 @@ var _ = Describe("A dry run", func() {
 		Entry(nil, "POST", "/service/shop/filter/limit", "", `{"action":"create","path":"/service/shop/filter/limit","kind":"service_filter",`+
 			`"fields":[{"field":"service_name","after":"shop"},{"field":"filter_name","after":"limit"}]}`),
 		Entry(nil, "POST", "/service/copy/shop/till", "", `{"action":"create","path":"/service/till","kind":"service",`+
-			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"hsts_subdomains","after":false,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"tags","after":[],"default":true}]}`),
+			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"hsts_subdomains","after":false,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"mode","after":"http","default":true},{"field":"port","after":0,"default":true},{"field":"tags","after":[],"default":true}]}`),
 		Entry(nil, "POST", "/revision/8/rollback", "", `{"action":"delete","path":"/filter/login","kind":"filter","fields":[{"field":"filter_name","before":"login"},`+
 			`{"field":"filter_type","before":"http_filter_oidc"},{"field":"filter_config","before":`+
 			strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")+`},{"field":"tags","before":[],"default":true}]}`),
@@ -93,7 +93,7 @@ var _ = Describe("A dry run", func() {
 	},
 		Entry(nil, "/service/deepcopy/shop/till", slices.Concat([]string{
 			`{"action":"create","path":"/service/till","kind":"service","fields":[{"field":"service_name","after":"till"},` +
-				`{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"hsts_subdomains","after":false,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"tags","after":[],"default":true}]}`,
+				`{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"hsts_subdomains","after":false,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"mode","after":"http","default":true},{"field":"port","after":0,"default":true},{"field":"tags","after":[],"default":true}]}`,
 		}, root("till"), []string{
 			link("/service/till/filter/login", "service_filter", "service_name", "till", "filter_name", "login"),
 			link("/service/till/secret/hmac", "service_secret", "service_name", "till", "secret_name", "hmac"),

@@ -75,7 +75,7 @@ var _ = Describe("Bodies", func() {
 			"&Upstream_max_pending=18&Upstream_max_requests=19&Upstream_max_retries=20&Upstream_retry_budgetpercent=25&Upstream_retry_budgetmincount=7&Upstream_outlier_thresholdcount=0"+
 			"&Upstream_outlier_ejectionseconds=21&Upstream_panic_thresholdpercent=50&tags=b,a")
 		a.get("/upstream/u").expectJSON(200, `{"data":{"core_db_upstream":[{"upstream_id":1,"upstream_name":"u","upstream_ip":"backend.example.com",`+
-			`"upstream_port":443,"upstream_weight":0,"upstream_hc_path":"/hc","upstream_hc_host":"h.example.com","upstream_hc_intervalseconds":11,`+
+			`"upstream_port":443,"upstream_weight":0,"upstream_hc_type":"http","upstream_hc_path":"/hc","upstream_hc_host":"h.example.com","upstream_hc_intervalseconds":11,`+
 			`"upstream_hc_timeoutseconds":12,"upstream_hc_unhealthythresholdcount":13,"upstream_hc_healthythresholdcount":14,"upstream_strategy":"maglev",`+
 			`"upstream_protocol":"tls","upstream_validation_cacertificate":"ca","upstream_validation_subjectname":"s.example.com","upstream_tls_insecure":false,"upstream_client_certificate":"pair",`+
 			`"upstream_connect_timeoutseconds":15,"upstream_idle_timeoutseconds":0,"upstream_keepalive_intervalseconds":16,`+
@@ -88,7 +88,7 @@ var _ = Describe("Bodies", func() {
 		a := startAPI()
 		a.given("/secret", "Secret_name=ca", "/service", "Service_Name=shop&fqdn=shop.example.com&Https=only&Hsts_seconds=86400&Client_validation_cacertificate=ca&Public=true&tags=a")
 		a.get("/service/shop").expectJSON(200, `{"data":{"core_db_service":[{"service_id":1,"service_name":"shop","fqdn":"shop.example.com",`+
-			`"https":"only","hsts_seconds":86400,"hsts_subdomains":false,"client_validation_cacertificate":"ca","public":true,"tags":["a"],"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
+			`"https":"only","hsts_seconds":86400,"hsts_subdomains":false,"client_validation_cacertificate":"ca","public":true,"mode":"http","port":0,"tags":["a"],"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
 	})
 
 	It("accept true and false in any encoding", func() {
@@ -157,7 +157,7 @@ var _ = Describe("Bad fields", func() {
 			"Upstream_name", `\"a/b\" `+badName, "Upstream_ip", `\"no host\" is not an IPv4 address, an IPv6 address or a DNS name`,
 			"Upstream_port", `\"abc\" is not a whole number`, "Upstream_weight", `\"x\" is not a whole number`,
 			"Upstream_strategy", `\"best\" is not one of round_robin, least_request, random, ring_hash, maglev`,
-			"colour", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
+			"colour", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 				"Upstream_tls_insecure, Upstream_client_certificate, "+
@@ -184,7 +184,7 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/upstream", name("a")+"&UPSTREAM_NAME=a", "Upstream_name", "is sent more than once"),
 		Entry(nil, "/upstream", name("blue")+"&Upstream_prot=1", "Upstream_prot", "unknown field; did you mean Upstream_port?"),
 		Entry(nil, "/upstream", name("blue")+"&Upstream_prot=1&Upstream_prot=2", "Upstream_prot", "unknown field; did you mean Upstream_port?"),
-		Entry(nil, "/upstream", name("blue")+"&=1", "", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
+		Entry(nil, "/upstream", name("blue")+"&=1", "", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
 			"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 			"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 			"Upstream_tls_insecure, Upstream_client_certificate, "+

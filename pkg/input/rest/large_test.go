@@ -39,7 +39,7 @@ var _ = Describe("A large list of changes", Ordered, func() {
 		text := strings.Repeat("v", size)
 		for _, change := range []func(store.Writer) error{
 			func(w store.Writer) error { // 2
-				err := w.Insert(&model.Service{Name: "large", FQDN: "large.example.com", HTTPS: model.HTTPSBoth})
+				err := w.Insert(&model.Service{Name: "large", FQDN: "large.example.com", HTTPS: model.HTTPSBoth, Mode: model.ModeHTTP})
 				for i := range many {
 					route := &model.Route{Service: "large", Name: name(i), Prefix: "/", Config: model.RouteConfig{Headers: []model.ValueMatch{{Name: "x", Exact: &text}}}}
 					err = errors.Join(err, w.Insert(route))

@@ -23,7 +23,7 @@ func fill(a *api, n int) {
 		for i := range n {
 			u := model.NewUpstream()
 			u.Name, u.IP, u.Port = fmt.Sprintf("u%03d", i), "10.0.0.1", 80
-			objs = append(objs, u, &model.Service{Name: fmt.Sprintf("s%03d", i), FQDN: fmt.Sprintf("s%03d.example.com", i), HTTPS: model.HTTPSBoth},
+			objs = append(objs, u, &model.Service{Name: fmt.Sprintf("s%03d", i), FQDN: fmt.Sprintf("s%03d.example.com", i), HTTPS: model.HTTPSBoth, Mode: model.ModeHTTP},
 				&model.Route{Service: "s000", Name: fmt.Sprintf("r%03d", i), Prefix: "/"})
 		}
 		for i := range n {

@@ -24,7 +24,7 @@ import (
 func addLarge(ctx context.Context, a *api) {
 	GinkgoHelper()
 	_, err := a.store.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
-		if err := w.Insert(&model.Service{Name: "large", FQDN: "large.example", HTTPS: model.HTTPSBoth}); err != nil {
+		if err := w.Insert(&model.Service{Name: "large", FQDN: "large.example", HTTPS: model.HTTPSBoth, Mode: model.ModeHTTP}); err != nil {
 			return err
 		}
 		for i := range 25 {

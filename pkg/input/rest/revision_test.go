@@ -50,11 +50,11 @@ var _ = Describe("Revisions", func() {
 		a.delete("/service/a")
 		for n, change := range map[string]string{
 			`1,"at":"` + timestamp + `","actor":"api","request":"POST /service"`: `"action":"create","path":"/service/a","kind":"service",` +
-				`"fields":[{"field":"service_name","after":"a"},{"field":"fqdn","after":"a.example.com"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"hsts_subdomains","after":false,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"tags","after":[],"default":true}]`,
+				`"fields":[{"field":"service_name","after":"a"},{"field":"fqdn","after":"a.example.com"},{"field":"https","after":"both","default":true},{"field":"hsts_seconds","after":0,"default":true},{"field":"hsts_subdomains","after":false,"default":true},{"field":"client_validation_cacertificate","after":"","default":true},{"field":"public","after":false,"default":true},{"field":"mode","after":"http","default":true},{"field":"port","after":0,"default":true},{"field":"tags","after":[],"default":true}]`,
 			`2,"at":"` + timestamp + `","actor":"api","request":"PATCH /service/a"`: `"action":"update","path":"/service/a","kind":"service",` +
 				`"fields":[{"field":"fqdn","before":"a.example.com","after":"b.example.com"},{"field":"tags","before":[],"after":["x"]}]`,
 			`3,"at":"` + timestamp + `","actor":"api","request":"DELETE /service/a"`: `"action":"delete","path":"/service/a","kind":"service",` +
-				`"fields":[{"field":"service_name","before":"a"},{"field":"fqdn","before":"b.example.com"},{"field":"https","before":"both","default":true},{"field":"hsts_seconds","before":0,"default":true},{"field":"hsts_subdomains","before":false,"default":true},{"field":"client_validation_cacertificate","before":"","default":true},{"field":"public","before":false,"default":true},{"field":"tags","before":["x"]}]`,
+				`"fields":[{"field":"service_name","before":"a"},{"field":"fqdn","before":"b.example.com"},{"field":"https","before":"both","default":true},{"field":"hsts_seconds","before":0,"default":true},{"field":"hsts_subdomains","before":false,"default":true},{"field":"client_validation_cacertificate","before":"","default":true},{"field":"public","before":false,"default":true},{"field":"mode","before":"http","default":true},{"field":"port","before":0,"default":true},{"field":"tags","before":["x"]}]`,
 		} {
 			a.get("/revision/"+n[:1]).expectJSON(200, `{"data":{"core_db_revision":[{"revision":`+n+`,"changes":[{`+change+`}]}]}}`)
 		}

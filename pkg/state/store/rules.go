@@ -97,6 +97,9 @@ func check(r Reader, obj model.Object) error {
 	if err := checkUses(r, obj); err != nil {
 		return err
 	}
+	if err := checkL4(r, obj); err != nil {
+		return err
+	}
 	switch o := obj.(type) {
 	case *model.ProxyService:
 		return checkHostIsFree(r, o.Proxy, o.Service)
@@ -176,13 +179,13 @@ func checkStillFits(r Reader, f *model.Filter) error {
 	return nil
 }
 
-// checkServiceHost refuses a host that another service of the same proxy has.
+// checkServiceHost refuses a host or port that another service of the same proxy has.
 func checkServiceHost(r Reader, svc *model.Service) error {
 	old, err := Get[*model.Service](r, svc.Key())
 	if model.IsKind(err, model.NotFound) {
 		return nil
 	}
-	if err != nil || strings.EqualFold(old.FQDN, svc.FQDN) {
+	if err != nil || strings.EqualFold(old.FQDN, svc.FQDN) && old.Mode == svc.Mode && old.Port == svc.Port {
 		return err
 	}
 	links, err := List[*model.ProxyService](r, Query{Kind: model.KindProxyService, To: []model.Key{svc.Key()}})
@@ -190,6 +193,9 @@ func checkServiceHost(r Reader, svc *model.Service) error {
 		return err
 	}
 	for _, l := range links {
+		if err := checkPort(r, l.Proxy, svc); err != nil {
+			return err
+		}
 		if err := checkHost(r, l.Proxy, svc); err != nil {
 			return err
 		}
@@ -205,16 +211,22 @@ func checkHostIsFree(r Reader, proxy, service string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkPort(r, proxy, svc); err != nil {
+		return err
+	}
 	return checkHost(r, proxy, svc)
 }
 
 func checkHost(r Reader, proxy string, svc *model.Service) error {
+	if svc.IsL4() {
+		return nil // see checkPort
+	}
 	sameHost, err := r.ServicesOf(svc.FQDN)
 	if err != nil {
 		return err
 	}
 	for _, other := range sameHost {
-		if other.Name == svc.Name {
+		if other.Name == svc.Name || other.IsL4() {
 			continue
 		}
 		_, err := r.Get(model.ProxyServiceKey(proxy, other.Name))

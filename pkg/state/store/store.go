@@ -75,6 +75,8 @@ type Reader interface {
 	// ServicesOf returns the services that have a host, oldest first. Case does not
 	// matter.
 	ServicesOf(host string) ([]*model.Service, error)
+	// PortedServices returns the services with a port of their own, oldest first.
+	PortedServices() ([]*model.Service, error)
 	// PrefetchHosts does for ServicesOf what Prefetch does for Get.
 	PrefetchHosts(hosts []string) error
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
@@ -35,8 +36,9 @@ type Build struct {
 // service is the result for one service.
 type service struct {
 	parts *snapshot.Parts
-	// host is what the parts were made from.
+	// host is what the parts were made from. l4 is set in its place for a service of a mode other than http.
 	host   *ir.Host
+	l4     *ir.L4Service
 	routes map[*model.RouteTree]*route
 	// needs is what its routes need from the listener.
 	needs ir.Needs
@@ -65,6 +67,8 @@ type proxy struct {
 	services map[string]struct{}
 	// refused is why there is no listener; nil means that there is one.
 	refused *model.Condition
+	// l4 are the conditions of services whose port another one has.
+	l4 []model.Condition
 	// untold says why global configs send no spans or logs, and show no page.
 	untold []model.Condition
 	// login applies to its services; nil means none. It was made from logins. closed
@@ -78,6 +82,8 @@ type proxy struct {
 	// needs is what the routes of its services need from the listener.
 	needs    ir.Needs
 	keyLists keyLists
+	// hasL4 means that it has services of a mode other than http.
+	hasL4 bool
 	// listeners are the versions of the listeners. relistened is the revision at which one
 	// last changed.
 	listeners  string
@@ -143,7 +149,7 @@ func (b *Build) Apply(change model.Change) Result {
 				state.services[name] = struct{}{}
 				b.setHost(state, name, b.config.Proxy(p))
 				dirty[p] = state
-				if needsChanged || state.needs.HasWildcard() {
+				if needsChanged || state.needs.HasWildcard() || state.hasL4 || b.hasL4([]string{name}) {
 					relisten[p] = b.config.Proxy(p)
 				}
 			}
@@ -163,6 +169,9 @@ func (b *Build) Apply(change model.Change) Result {
 			continue
 		}
 		dirty[name] = b.applyProxy(tree)
+		if dirty[name].hasL4 { // which of its services are served is known only now
+			relisten[name] = tree
+		}
 	}
 	b.applyAssignments(touched.Upstreams, &result)
 	b.moveEndpoints(change, touched.Upstreams, dirty)
@@ -184,6 +193,7 @@ func (b *Build) Apply(change model.Change) Result {
 		if state.refused != nil {
 			conditions = append(conditions, *state.refused)
 		}
+		conditions = append(conditions, state.l4...)
 		conditions = append(conditions, state.untold...)
 		result.Conditions["proxy "+name] = conditions
 	}
@@ -238,6 +248,9 @@ func (b *Build) partsFor(p *proxy, name string, t *model.ProxyTree) (*snapshot.P
 	if s == nil {
 		return nil, nil
 	}
+	if s.l4 != nil && t != nil {
+		return l4Parts(s, b.config.Service(name).Service, t.Proxy), nil
+	}
 	if s.parts == nil || s.closed || t == nil {
 		return s.parts, nil
 	}
@@ -280,7 +293,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	for _, s := range services {
 		if built := b.services[s]; built != nil {
 			wanted[s] = struct{}{}
-			if _, have := p.services[s]; !have || relogin || ported && built.plain != nil {
+			if _, have := p.services[s]; !have || relogin || ported && (built.plain != nil || built.l4 != nil) {
 				b.setHost(p, s, tree)
 			}
 		}
@@ -304,7 +317,9 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	// A proxy whose listener Envoy would refuse has none, and serves nothing.
 	p.needs = b.needsOf(services...)
 	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
-	listeners, named, err := encodeListeners(b.listeners(tree, p.needs, services), tree.Proxy.Key(), newClusterCache(b.secrets))
+	l4 := b.l4Of(p, tree, services)
+	p.hasL4, p.l4 = b.hasL4(services), l4.Conditions
+	listeners, named, err := encodeListeners(b.listeners(tree, p.needs, services, l4), l4.Listeners, tree.Proxy.Key(), newClusterCache(b.secrets))
 	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree))
 	p.refused = nil
 	if err != nil {
@@ -324,7 +339,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 }
 
 // listeners returns the listeners of a proxy that serves the services.
-func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []string) []ir.Listener {
+func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []string, l4 compile.L4) []ir.Listener {
 	list := []ir.Listener{compile.Listener(tree, b.settings, needs)}
 	for _, set := range needs.KeySets {
 		list[0].Keys = append(list[0].Keys, credential.Keys(b.config.Keys(set))...)
@@ -332,21 +347,33 @@ func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []stri
 	for _, set := range needs.AnyKeySets {
 		list[0].AnyKeys = append(list[0].AnyKeys, credential.Keys(b.config.Keys(set))...)
 	}
-	if l := compile.HTTPSListener(tree, b.settings, needs, b.namesBeside(needs, services)); l != nil {
+	if l := b.httpsListener(tree, needs, services, l4); l != nil {
 		list = append(list, *l)
 	}
 	return list
 }
 
-// namesBeside returns the hosts of services with a certificate but without their own chain
-// that are below the wildcards of chains, sorted.
-func (b *Build) namesBeside(needs ir.Needs, services []string) []string {
-	if !needs.HasWildcard() {
+// httpsListener returns the HTTPS listener; nil if the proxy has none.
+func (b *Build) httpsListener(tree *model.ProxyTree, needs ir.Needs, services []string, l4 compile.L4) *ir.Listener {
+	needs.HTTPS = needs.HTTPS || len(l4.Passthrough) > 0
+	l := compile.HTTPSListener(tree, b.settings, needs, b.namesBeside(needs, services, l4.Passthrough))
+	if l != nil {
+		l.TLS.Passthrough = l4.Passthrough
+	}
+	return l
+}
+
+// namesBeside returns the hosts of services without their own chain that are below the wildcards of chains, sorted:
+// those with a certificate; and all of them if one of the wildcards is that of a service that does not decrypt, so that
+// such a service gets no connection for another one's host.
+func (b *Build) namesBeside(needs ir.Needs, services []string, passthrough []*ir.L4Service) []string {
+	any := slices.ContainsFunc(passthrough, func(s *ir.L4Service) bool { return strings.HasPrefix(s.ServerNames[0], "*.") })
+	if !needs.HasWildcard() && !any {
 		return nil
 	}
 	var names []string
 	for _, name := range services {
-		if s := b.services[name]; s != nil && s.needs.HTTPS && len(s.needs.Chains) == 0 && s.parts != nil &&
+		if s := b.services[name]; s != nil && s.host != nil && (any || s.needs.HTTPS) && len(s.needs.Chains) == 0 && s.parts != nil &&
 			s.parts.Domain != "*" {
 			names = append(names, s.parts.Domain)
 		}
@@ -381,6 +408,9 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 func buildService(
 	tree *model.ServiceTree, old *service, head *snapshot.RouteHead, in builder,
 ) (*service, []model.Condition) {
+	if tree.Service.IsL4() {
+		return buildL4(tree, in)
+	}
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
 	byIR := make(map[*ir.Route]*route, len(tree.Routes))
 	pairs := compile.Pairs(tree, in.settings.Open)

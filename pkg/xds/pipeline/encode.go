@@ -166,7 +166,7 @@ func encodeCertificates(h *ir.Host, from model.Key) ([]*snapshot.Certificate, er
 
 // encodeListeners encodes all listeners and what they name, or none.
 func encodeListeners(
-	listeners []ir.Listener, from model.Key, cache *clusterCache,
+	listeners []ir.Listener, l4 []*ir.L4Listener, from model.Key, cache *clusterCache,
 ) ([]*snapshot.Resource, snapshot.Named, error) {
 	var list []*snapshot.Resource
 	var all snapshot.Named
@@ -179,6 +179,14 @@ func encodeListeners(
 		all.Clusters = append(all.Clusters, named.Clusters...)
 		all.Secrets = append(all.Secrets, named.Secrets...)
 		all.Extensions = append(all.Extensions, named.Extensions...)
+	}
+	for _, l := range l4 {
+		r, named, err := encodeL4(l)
+		if err != nil {
+			return nil, snapshot.Named{}, err
+		}
+		list = append(list, r)
+		all.Secrets = append(all.Secrets, named.Secrets...)
 	}
 	return list, all, nil
 }
@@ -215,6 +223,9 @@ func encodeListener(
 		return nil, named, err
 	}
 	listener, err := snapshot.NewListener(out, objectRef(from))
+	if err == nil && l.TLS != nil {
+		listener.Clusters = translate.L4Clusters(l.TLS.Passthrough)
+	}
 	return listener, named, err
 }
 

@@ -19,11 +19,12 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 	}
 	g := &ir.Gateway{Name: proxy, Listener: compile.Listener(b.config.Proxy(proxy), b.settings, p.needs)}
 	tree := b.config.Proxy(proxy)
-	g.HTTPS = compile.HTTPSListener(tree, b.settings, p.needs, b.namesBeside(p.needs, tree.Services))
+	l4 := b.l4Of(p, tree, tree.Services)
+	g.HTTPS, g.L4 = b.httpsListener(tree, p.needs, tree.Services, l4), l4.Listeners
 	lost := p.builder.Conflicts()
 	for _, name := range slices.Sorted(maps.Keys(p.services)) {
 		s := b.services[name]
-		if _, taken := lost[name]; taken || s == nil || s.parts == nil {
+		if _, taken := lost[name]; taken || s == nil || s.parts == nil || s.l4 != nil {
 			continue
 		}
 		whole := *s.host

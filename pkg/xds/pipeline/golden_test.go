@@ -199,6 +199,20 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 			add(snapshot.NewCluster(must(translate.Cluster(c))))
 		}
 	}
+	l4 := slices.Clone(g.L4)
+	if g.HTTPS != nil {
+		l4 = append(l4, &ir.L4Listener{Services: g.HTTPS.TLS.Passthrough})
+	}
+	for i, l := range l4 {
+		if i < len(g.L4) {
+			add(snapshot.NewListener(must(translate.L4Listener(l))))
+		}
+		for _, s := range l.Services {
+			for _, c := range s.Clusters {
+				add(snapshot.NewCluster(must(translate.Cluster(c.Cluster))))
+			}
+		}
+	}
 	for _, h := range g.Hosts {
 		var first, routes []*snapshot.Route
 		for _, r := range h.First {

@@ -165,7 +165,7 @@ func (b *Build) adviseServices(result *Result) {
 
 func (b *Build) adviseService(name string, advisor limits.Advisor) (list []model.Condition) {
 	tree, built := b.config.Service(name), b.services[name]
-	if tree == nil || built == nil || built.closed {
+	if tree == nil || built == nil || built.closed || built.l4 != nil {
 		return nil
 	}
 	var places []limits.Scope

@@ -165,7 +165,7 @@ func (s *Stream) Reached(g Goal) (Lack, bool) {
 		return Lack{}, false
 	}
 	if g.Listeners {
-		if lack, ok := s.hasListeners(g.Revision); !ok {
+		if lack, ok := s.hasListeners(g); !ok {
 			return lack, false
 		}
 		if !s.hasNamedSecrets() {
@@ -183,9 +183,12 @@ func (s *Stream) Reached(g Goal) (Lack, bool) {
 	return Lack{}, true
 }
 
-func (s *Stream) hasListeners(revision int64) (Lack, bool) {
+// hasListeners leaves out listeners of other services than those of the goal: one of them may be refused.
+func (s *Stream) hasListeners(g Goal) (Lack, bool) {
+	revision := g.Revision
 	for _, l := range s.want.Listeners {
-		if s.listeners.has(l.Name, revision) {
+		other := isL4(l.Name) && !slices.ContainsFunc(l.Objects, func(o snapshot.ObjectRef) bool { return slices.Contains(g.Hosts, o.Name) })
+		if other || s.listeners.has(l.Name, revision) {
 			continue
 		}
 		if r, ok := s.listeners.refused[l.Name]; ok {

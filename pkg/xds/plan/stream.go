@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -58,8 +59,10 @@ type Stream struct {
 	// unassigned are clusters that were sent and whose assignment the Envoy is not known to have read
 	// since: the number of the flight by name.
 	unassigned map[string]int
-	flights    map[string]*flight
-	nonce      int
+	// listening are the clusters that the Envoy's listeners may name, by listener, as far as that is known.
+	listening map[string][]string
+	flights   map[string]*flight
+	nonce     int
 	// overdue are secrets and providers whose wait exceeded its bound, until they are reported.
 	overdue []Overdue
 	// room is how many more unknown names may be kept.
@@ -90,6 +93,7 @@ func NewStream(opts Options) *Stream {
 		providers:  newProviders(),
 		retired:    retired{},
 		unassigned: map[string]int{},
+		listening:  map[string][]string{},
 		flights:    map[string]*flight{},
 		room:       math.MaxInt,
 	}
@@ -214,6 +218,8 @@ func (s *Stream) Ack(nonce string) *Message {
 		s.collection(f.Type).held.read(f, true)
 	}
 	switch f.Type {
+	case snapshot.ListenerType:
+		s.noteListening(f)
 	case snapshot.SecretType:
 		s.secrets.noteRead(&f.Message)
 	case snapshot.RouteType:
@@ -319,7 +325,10 @@ func (s *Stream) supply(now time.Time, next *due) []*flight {
 		}
 	}
 	flights = append(append(flights, clusters...), s.endpoints.supply(now)...)
-	return append(flights, s.listeners.supply(now)...)
+	waiting := s.holdListeners(now, next)
+	flights = append(flights, s.listeners.supply(now)...)
+	maps.Copy(s.listeners.todo, waiting)
+	return flights
 }
 
 // needsProof reports whether no unanswered message will prove that a cluster was read. Envoy delays
@@ -370,8 +379,11 @@ func (s *Stream) send(f *flight) Message {
 	if f.Type != snapshot.RouteType {
 		s.collection(f.Type).unanswered++
 	}
-	if f.Type == snapshot.ClusterType {
+	switch f.Type {
+	case snapshot.ClusterType:
 		s.noteUnassigned(f)
+	case snapshot.ListenerType:
+		s.noteListeners(f)
 	}
 	s.flights[f.Nonce] = f
 	return f.Message
@@ -407,22 +419,8 @@ func (s *Stream) Applied() (revision int64, ok bool) {
 	return s.want.Revision, true
 }
 
-// removableListeners returns unwanted listeners as soon as the listeners that replace them are
-// acknowledged. Envoy drains a removed listener.
-func (s *Stream) removableListeners() []string {
-	if len(s.listeners.gone) == 0 || !s.listeners.isSettled() {
-		return nil
-	}
-	for _, f := range s.flights {
-		if f.Type == snapshot.ListenerType && len(f.Resources) > 0 {
-			return nil
-		}
-	}
-	return sortedKeys(s.listeners.gone)
-}
-
-// removableClusters returns unwanted clusters that no route that the Envoy has, or is being sent, has
-// named for the grace period.
+// removableClusters returns unwanted clusters that no route and no listener that the Envoy has, or is
+// being sent, has named for the grace period.
 func (s *Stream) removableClusters(now time.Time, next *due) []string {
 	if len(s.clusters.gone) == 0 || !s.routesKnown() {
 		return nil
@@ -434,6 +432,9 @@ func (s *Stream) removableClusters(now time.Time, next *due) []string {
 				named[c] = true
 			}
 		}
+	}
+	if !s.addListening(named) {
+		return nil
 	}
 	return s.clusters.pastGrace(now, s.opts.Grace, next, named)
 }

@@ -62,7 +62,11 @@ func toLoopback(r *Resource) (*Resource, error) {
 	if named {
 		l.Name = kind + addressOf(at.SocketAddress)
 	}
-	return NewListener(l, r.Objects...)
+	moved, err := NewListener(l, r.Objects...)
+	if err == nil {
+		moved.Clusters = r.Clusters
+	}
+	return moved, err
 }
 
 func addressOf(at *corev3.SocketAddress) string {

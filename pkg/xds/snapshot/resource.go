@@ -55,6 +55,8 @@ type Resource struct {
 	// Discovered means that a cluster has its endpoints in an assignment with its name. Envoy does not
 	// use the cluster without one.
 	Discovered bool
+	// Clusters are those that a listener names itself, sorted: it is sent when they are usable.
+	Clusters []string
 	// Objects are the objects that it is made from; nil means the proxy, or nothing stored.
 	Objects []ObjectRef
 	// Endpoints are the objects of the endpoints of a cluster or an assignment, in their order.

@@ -132,7 +132,11 @@ func logger(
 	var sink seam.Proto = &streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: format}}
 	if log.Collector != nil {
 		out.Name = "envoy.access_loggers.open_telemetry"
-		sink = toCollector(log, fields)
+		body := "%REQ(:METHOD):32% %REQ(:AUTHORITY):256%%PATH(NQ):1024% %RESPONSE_CODE%"
+		if formats["method"] == "" {
+			body = "connection of " + formats["service"]
+		}
+		sink = toCollector(log, fields, body)
 	}
 	config, err := pack(sink)
 	out.ConfigType = &accesslogv3.AccessLog_TypedConfig{TypedConfig: config}
@@ -140,7 +144,7 @@ func logger(
 }
 
 // toCollector sends lines to a collector: their fields are attributes.
-func toCollector(log ir.AccessLog, fields map[string]string) *otelv3.OpenTelemetryAccessLogConfig {
+func toCollector(log ir.AccessLog, fields map[string]string, body string) *otelv3.OpenTelemetryAccessLogConfig {
 	text := func(key, value string) *commonv1.KeyValue {
 		return &commonv1.KeyValue{Key: key, Value: &commonv1.AnyValue{
 			Value: &commonv1.AnyValue_StringValue{StringValue: value},
@@ -149,7 +153,7 @@ func toCollector(log ir.AccessLog, fields map[string]string) *otelv3.OpenTelemet
 	out := &otelv3.OpenTelemetryAccessLogConfig{
 		LogName: "gatehouse", DisableBuiltinLabels: true,
 		ResourceAttributes: &commonv1.KeyValueList{Values: []*commonv1.KeyValue{text("service.name", log.ServiceName)}},
-		Body:               text("", "%REQ(:METHOD):32% %REQ(:AUTHORITY):256%%PATH(NQ):1024% %RESPONSE_CODE%").GetValue(),
+		Body:               text("", body).GetValue(),
 		Attributes:         &commonv1.KeyValueList{},
 	}
 	out.GrpcService, out.HttpService = otlp(log.Collector)

@@ -146,6 +146,18 @@ func tlsSocket(config *anypb.Any) *corev3.TransportSocket {
 
 func healthCheck(c *ir.Cluster) *corev3.HealthCheck {
 	h := c.HealthCheck
+	out := &corev3.HealthCheck{
+		Timeout:  seconds(h.Timeout),
+		Interval: seconds(h.Interval),
+		// By default Envoy checks a cluster without traffic only once a minute.
+		NoTrafficInterval:  seconds(h.Interval),
+		UnhealthyThreshold: u32(h.UnhealthyThreshold),
+		HealthyThreshold:   u32(h.HealthyThreshold),
+	}
+	if h.TCP {
+		out.HealthChecker = &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: &corev3.HealthCheck_TcpHealthCheck{}}
+		return out
+	}
 	http := &corev3.HealthCheck_HttpHealthCheck{Host: h.Host, Path: h.Path}
 	// By default Envoy sends the cluster's name. That of a second form of a cluster has a slash, and servers refuse such a
 	// Host.
@@ -155,13 +167,6 @@ func healthCheck(c *ir.Cluster) *corev3.HealthCheck {
 	if isHTTP2(c.Protocol) {
 		http.CodecClientType = typev3.CodecClientType_HTTP2
 	}
-	return &corev3.HealthCheck{
-		Timeout:  seconds(h.Timeout),
-		Interval: seconds(h.Interval),
-		// By default Envoy checks a cluster without traffic only once a minute.
-		NoTrafficInterval:  seconds(h.Interval),
-		UnhealthyThreshold: u32(h.UnhealthyThreshold),
-		HealthyThreshold:   u32(h.HealthyThreshold),
-		HealthChecker:      &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: http},
-	}
+	out.HealthChecker = &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: http}
+	return out
 }

@@ -31,21 +31,28 @@ const hostName = `[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*`
 func chainMatcher(chains []ir.TLSChain) (*xdsmatcherv3.Matcher, error) {
 	m := matchers{}
 	name := m.extension("envoy.matching.inputs.server_name", &networkv3.ServerNameInput{})
-	protocol := m.extension("envoy.matching.inputs.transport_protocol", &networkv3.TransportProtocolInput{})
-	byName := m.byName(name, chains)
+	byName := m.byName(name, chains, m.chain(anyChain))
 	named := when(matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(hostName)}), byName)
 	// \C is any byte, so it also matches names that are not UTF-8.
 	present := matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(`\C+`)})
 	absent := when(&xdsmatcherv3.Matcher_MatcherList_Predicate{
 		MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher{NotMatcher: present},
 	}, m.chain(anyChain))
-	tls := when(matches(protocol, &xdsmatcherv3.StringMatcher{MatchPattern: &xdsmatcherv3.StringMatcher_Exact{Exact: "tls"}}),
-		further(first(nil, named, absent)))
-	return first(nil, tls), m.err
+	return m.ifTLS(named, absent), m.err
 }
 
-// byName chooses among the chains for a name.
-func (m *matchers) byName(name *xdscorev3.TypedExtensionConfig, chains []ir.TLSChain) *xdsmatcherv3.Matcher_OnMatch {
+// ifTLS chooses the first part that matches a connection with TLS. Without TLS, there is no chain.
+func (m *matchers) ifTLS(list ...*xdsmatcherv3.Matcher_MatcherList_FieldMatcher) *xdsmatcherv3.Matcher {
+	protocol := m.extension("envoy.matching.inputs.transport_protocol", &networkv3.TransportProtocolInput{})
+	return first(nil, when(matches(protocol, &xdsmatcherv3.StringMatcher{
+		MatchPattern: &xdsmatcherv3.StringMatcher_Exact{Exact: "tls"},
+	}), further(first(nil, list...))))
+}
+
+// byName chooses among the chains for a name; chosen is the chain for all other names, nil for none.
+func (m *matchers) byName(
+	name *xdscorev3.TypedExtensionConfig, chains []ir.TLSChain, chosen *xdsmatcherv3.Matcher_OnMatch,
+) *xdsmatcherv3.Matcher_OnMatch {
 	type suffix struct{ name, chain string }
 	var suffixes []suffix
 	exact := map[string]*xdsmatcherv3.Matcher_OnMatch{}
@@ -61,7 +68,6 @@ func (m *matchers) byName(name *xdscorev3.TypedExtensionConfig, chains []ir.TLSC
 	slices.SortFunc(suffixes, func(a, b suffix) int {
 		return cmp.Or(cmp.Compare(len(b.name), len(a.name)), cmp.Compare(a.name, b.name))
 	})
-	chosen := m.chain(anyChain)
 	if len(suffixes) > 0 {
 		var list []*xdsmatcherv3.Matcher_MatcherList_FieldMatcher
 		for _, s := range suffixes {

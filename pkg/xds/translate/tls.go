@@ -8,7 +8,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	inspectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	mapperv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/cert_mappers/sni/v3"
 	selectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/cert_selectors/on_demand_secret/v3"
@@ -50,17 +49,28 @@ func keyExchanges() []string { return []string{"X25519MLKEM768", "X25519", "P-25
 // secureChains makes a listener an HTTPS listener. It replaces the listener's plain
 // HTTP filter chain.
 func secureChains(out *listenerv3.Listener, l ir.Listener) error {
-	inspector, err := pack(&inspectorv3.TlsInspector{})
+	inspector, err := tlsInspector()
 	if err != nil {
 		return err
 	}
-	out.ListenerFilters = append(out.ListenerFilters, &listenerv3.ListenerFilter{
-		Name: "envoy.filters.listener.tls_inspector", ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: inspector},
-	})
-	if out.FilterChainMatcher, err = chainMatcher(l.TLS.Chains); err != nil {
+	out.ListenerFilters = append(out.ListenerFilters, inspector)
+	chains, passthrough := slices.Clip(l.TLS.Chains), l.TLS.Passthrough
+	for _, s := range passthrough {
+		chains = append(chains, ir.TLSChain{Name: l4ChainName(s), ServerNames: s.ServerNames})
+	}
+	if out.FilterChainMatcher, err = chainMatcher(chains); err != nil {
 		return err
 	}
 	out.FilterChains = nil
+	for _, s := range passthrough {
+		chain, err := l4Chain(&ir.L4Listener{
+			AccessLog: l.AccessLog, AccessLogs: l.AccessLogs, Lean: l.Lean, ProxyProtocol: l.ProxyProtocol,
+		}, s)
+		if err != nil {
+			return err
+		}
+		out.FilterChains = append(out.FilterChains, chain)
+	}
 	for _, c := range append([]ir.TLSChain{{Name: anyChain}}, l.TLS.Chains...) {
 		// Filters that look at the chain find their own.
 		l.TLS = &ir.TLS{MinVersion: l.TLS.MinVersion, Chains: []ir.TLSChain{c}}
@@ -75,7 +85,7 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 		if err != nil {
 			return err
 		}
-		socket, err := downstreamSocket(l.TLS.MinVersion, c)
+		socket, err := downstreamSocket(l.TLS.MinVersion, c, []string{"h2", "http/1.1"})
 		if err != nil {
 			return err
 		}
@@ -94,13 +104,14 @@ func passSubject(manager *hcmv3.HttpConnectionManager) {
 	}
 }
 
-func downstreamSocket(minVersion string, c ir.TLSChain) (*corev3.TransportSocket, error) {
+// downstreamSocket decrypts connections, whose protocol is one of those of ALPN; nil means that none is agreed on.
+func downstreamSocket(minVersion string, c ir.TLSChain, protocols []string) (*corev3.TransportSocket, error) {
 	version := tlsv3.TlsParameters_TLSv1_2
 	if minVersion == "1.3" {
 		version = tlsv3.TlsParameters_TLSv1_3
 	}
 	common := &tlsv3.CommonTlsContext{
-		AlpnProtocols: []string{"h2", "http/1.1"},
+		AlpnProtocols: protocols,
 		TlsParams: &tlsv3.TlsParameters{
 			TlsMinimumProtocolVersion: version, TlsMaximumProtocolVersion: tlsv3.TlsParameters_TLSv1_3,
 			CipherSuites: cipherSuites(), EcdhCurves: keyExchanges(),

@@ -258,7 +258,7 @@ var _ = Describe("A separate upstream", func() {
 		Expect(list).To(HaveLen(1))
 		Expect(list[0].Name).To(MatchRegexp(`^shop\.web\.80\.[0-9a-f]{16}$`))
 		want := &model.Upstream{
-			Name: list[0].Name, IP: "web.shop.svc", Port: 80, Weight: 100, HCPath: "/healthz", HCHost: "hc", HCIntervalSeconds: 7, HCTimeoutSeconds: 3,
+			Name: list[0].Name, IP: "web.shop.svc", Port: 80, Weight: 100, HCType: "http", HCPath: "/healthz", HCHost: "hc", HCIntervalSeconds: 7, HCTimeoutSeconds: 3,
 			HCUnhealthyThresholdCount: 4, HCHealthyThresholdCount: 5, Strategy: "least_request", Protocol: "h2", ValidationSubjectName: "web.example", TLSInsecure: true,
 			ConnectTimeoutSeconds: 1, IdleTimeoutSeconds: 0, KeepaliveIntervalSeconds: 8, MaxConnections: 11, MaxPending: 12, MaxRequests: 13, MaxRetries: 0,
 			RetryBudgetPercent: 14, RetryBudgetMinCount: 15,

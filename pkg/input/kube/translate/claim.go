@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,7 +20,7 @@ func (w *World) claimsOf(u *unit) []claim {
 	case *gatewayv1.GatewayHost:
 		fqdn := o.Spec.VirtualHost.FQDN
 		if proxy := w.proxyOf(string(o.Spec.Proxy)); proxy != "" && fqdn != "" && w.hosts.allow(o.Namespace, fqdn) {
-			return []claim{{u.ref.Kind, proxy, strings.ToLower(fqdn)}}
+			return []claim{{u.ref.Kind, proxy, w.place(proxy, serviceOf(o))}}
 		}
 	case *gatewayv1.GlobalConfig:
 		if o.Spec.Type != model.GlobalConfigOAuth {
@@ -31,6 +33,45 @@ func (w *World) claimsOf(u *unit) []claim {
 		return list
 	}
 	return nil
+}
+
+// place returns what a service has alone on a proxy: its host, its port, or its host on a port of its own.
+func (w *World) place(proxy string, svc *model.Service) string {
+	host := strings.ToLower(svc.FQDN)
+	for _, p := range w.proxies {
+		if p.Name != proxy {
+			continue
+		}
+		switch port, transport, own := p.Port(svc); {
+		case !own:
+		case svc.Mode == model.ModeTLS:
+			return fmt.Sprintf("%s on port %d", host, port)
+		default:
+			return fmt.Sprintf("%s port %d", strings.ToUpper(transport), port)
+		}
+	}
+	return host
+}
+
+// serviceOf returns the service of a GatewayHost with its host, mode and port.
+func serviceOf(h *gatewayv1.GatewayHost) *model.Service {
+	svc := model.NewService()
+	svc.Name, svc.FQDN = objectName(h.Namespace, h.Name), h.Spec.VirtualHost.FQDN
+	svc.Mode = cmp.Or(h.Spec.VirtualHost.Mode, model.ModeHTTP)
+	if port := h.Spec.VirtualHost.Port; port != nil {
+		svc.Port = int(*port)
+	}
+	return svc
+}
+
+// portRefusal returns why a proxy cannot have the port of a service; empty means that it can.
+func (w *World) portRefusal(proxy string, svc *model.Service) string {
+	for _, p := range w.proxies {
+		if p.Name == proxy {
+			return p.PortRefusal(svc)
+		}
+	}
+	return ""
 }
 
 // proxyOf returns the proxy that a GatewayHost names; empty if it is not one of the

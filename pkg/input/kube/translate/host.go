@@ -23,19 +23,27 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 		return
 	}
 	s.proxies = []string{proxy}
-	svc := model.NewService()
-	svc.Name, svc.FQDN = objectName(s.of.Namespace, s.of.Name), h.Spec.VirtualHost.FQDN
+	svc := serviceOf(h)
 	if wrong := svc.Validate(); len(wrong) > 0 {
-		s.problem("spec.virtualhost.fqdn", Invalid, "%s", wrong[0].Message)
+		s.problem(mapping.HostField(wrong[0].Field), Invalid, "%s", wrong[0].Message)
 		return // no request can match it
 	}
 	if !s.world.hosts.allow(s.of.Namespace, svc.FQDN) {
 		s.problem("spec.virtualhost.fqdn", HostNotAllowed, "%s", s.world.hosts.refusal(s.of.Namespace, svc.FQDN))
 		return
 	}
-	if holder := s.world.holder(claim{s.of.Kind, proxy, strings.ToLower(svc.FQDN)}); holder != nil && holder != u {
-		s.problem("spec.virtualhost.fqdn", HostConflict, "%s has the host %s on proxy %s and is older; this one is left out",
-			holder.ref, svc.FQDN, proxy)
+	place, field := s.world.place(proxy, svc), "spec.virtualhost.fqdn"
+	if place != strings.ToLower(svc.FQDN) {
+		field = "spec.virtualhost.port"
+	} else {
+		place = "host " + svc.FQDN
+	}
+	if holder := s.world.holder(claim{s.of.Kind, proxy, s.world.place(proxy, svc)}); holder != nil && holder != u {
+		s.problem(field, HostConflict, "%s has the %s on proxy %s and is older; this one is left out", holder.ref, place, proxy)
+		return
+	}
+	if why := s.world.portRefusal(proxy, svc); why != "" {
+		s.problem(field, HostConflict, "it %s; this one is left out", why)
 		return
 	}
 	closed := s.virtualHost(svc, &h.Spec)
@@ -43,6 +51,9 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 	s.make(&model.ProxyService{Proxy: proxy, Service: svc.Name}, "")
 	filters, broken := s.filters("spec.filters", h.Spec.Filters, model.KindService)
 	routes, unreadable := s.readRoutes(svc.Name, h.Spec.Routes)
+	if svc.IsL4() {
+		closed = s.checkL4(svc, h, routes) || closed
+	}
 	if closed || broken || unreadable {
 		s.make(&model.Route{Service: svc.Name, Name: unavailableRoute, Prefix: "/"}, "spec")
 		return
@@ -51,8 +62,47 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 		s.make(&model.ServiceFilter{Service: svc.Name, Filter: f.name}, f.path)
 	}
 	for _, r := range routes {
+		r.l4 = svc.IsL4()
 		s.route(r)
 	}
+}
+
+// checkL4 reports what a host of a mode other than http cannot have. It then must be closed.
+func (s *scope) checkL4(svc *model.Service, h *gatewayv1.GatewayHost, routes []*routeReading) (closed bool) {
+	problem := func(path, format string, args ...any) {
+		s.problem(path, Invalid, format, args...)
+		closed = true
+	}
+	if len(routes) > 1 {
+		problem("spec.routes[1]", "a host of mode %s has one route: connections take one way", svc.Mode)
+	}
+	filters := func(at string, list []gatewayv1.FilterReference) {
+		for i, f := range list {
+			found := s.world.resultOf(Ref{gatewayv1.KindRouteFilter, s.of.Namespace, string(f.Name)})
+			if found != nil && found.filter.exists && found.filter.typeName != model.FilterIPAccess {
+				problem(fmt.Sprintf("%s[%d].name", at, i), "is of type %s, which is about requests: a host of mode %s can have filters of type %s",
+					found.filter.typeName, svc.Mode, model.FilterIPAccess)
+			}
+		}
+	}
+	filters("spec.filters", h.Spec.Filters)
+	for i, r := range routes {
+		for _, e := range r.ValidateL4() {
+			path, _ := r.Field(e.Field)
+			problem(path, "%s", e.Message)
+		}
+		filters(r.at+".filters", r.spec.Filters)
+		for j := range r.spec.Services {
+			b := &h.Spec.Routes[i].Services[j]
+			if svc.UpstreamRefusal(&model.Upstream{Protocol: b.Protocol}) != "" {
+				problem(fmt.Sprintf("%s.services[%d].protocol", r.at, j), "a host of mode %s passes on what it gets: write http", svc.Mode)
+			}
+		}
+	}
+	if t := h.Spec.VirtualHost.TLS; t != nil && svc.SecretRefusal() != "" {
+		problem("spec.virtualhost.tls", "the host %s", svc.SecretRefusal())
+	}
+	return closed
 }
 
 // useFilters records the RouteFilters that a host and its routes name.
@@ -163,8 +213,12 @@ func (s *scope) services(r *routeReading) (uses []filterUse, broken bool) {
 		ref := Ref{KindService, cmp.Or(string(b.Namespace), s.of.Namespace), string(b.Name)}
 		id := ref.String() + " " + b.Port.String()
 		seen[id]++
+		settings := b.BackendSettings
+		if r.l4 { // appProtocol says what clients speak
+			settings.Protocol = cmp.Or(settings.Protocol, "http")
+		}
 		name, f := s.upstream(wish{
-			at: at + ".name", portAt: at + ".port", settingsAt: at, ref: ref, port: b.Port, settings: b.BackendSettings,
+			at: at + ".name", portAt: at + ".port", settingsAt: at, ref: ref, port: b.Port, settings: settings,
 			weight: b.Weight,
 			place:  fmt.Sprintf("%s/%s/%s/%d", s.of.Namespace, s.of.Name, r.Name, seen[id]), repeated: seen[id] > 1,
 		})

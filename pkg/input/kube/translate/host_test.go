@@ -55,7 +55,7 @@ var _ = Describe("A GatewayHost", func() {
 		upstream := model.NewUpstream()
 		upstream.Name, upstream.IP, upstream.Port = "shop.web.80", "web.shop.svc", 80
 		Expect(find[*model.Upstream](step, model.UpstreamKey("shop.web.80"))).To(Equal(upstream))
-		Expect(find[*model.Service](step, model.ServiceKey("shop.web"))).To(Equal(&model.Service{Name: "shop.web", FQDN: "shop.example.com", HTTPS: "both"}))
+		Expect(find[*model.Service](step, model.ServiceKey("shop.web"))).To(Equal(&model.Service{Name: "shop.web", FQDN: "shop.example.com", HTTPS: "both", Mode: "http"}))
 		Expect(find[*model.Route](step, model.RouteKey("shop.web", "root"))).To(Equal(&model.Route{Service: "shop.web", Name: "root", Prefix: "/"}))
 		Expect(step.Endpoints).To(HaveLen(1))
 		Expect(step.Endpoints[model.UpstreamKey("shop.web.80")].All()).To(Equal([]model.Endpoint{

@@ -43,7 +43,7 @@ var _ = Describe("The certificate of a host", func() {
 		step := c.step()
 		Expect(problems(step, "GatewayHost shop/web")).To(BeEmpty())
 		Expect(find[*model.Service](step, model.ServiceKey("shop.web"))).To(Equal(&model.Service{
-			Name: "shop.web", FQDN: "shop.example.com", HTTPS: "redirect", HSTSSeconds: 60, ClientCACertificate: "shop.ca_ca",
+			Name: "shop.web", FQDN: "shop.example.com", HTTPS: "redirect", Mode: "http", HSTSSeconds: 60, ClientCACertificate: "shop.ca_ca",
 		}))
 		find[*model.ServiceSecret](step, model.ServiceSecretKey("shop.web", "shop.pair"))
 		find[*model.ServiceSecret](step, model.ServiceSecretKey("shop.web", "shop.more"))

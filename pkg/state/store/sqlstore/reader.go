@@ -87,6 +87,14 @@ func (r *reader) servicesOf(hosts []string) (list []*model.Service, err error) {
 	return list, nil
 }
 
+// PortedServices implements store.Reader.
+func (r *reader) PortedServices() (list []*model.Service, err error) {
+	if err := r.db().Order("id").Where("port <> 0").Find(&list).Error; err != nil {
+		return nil, r.fail("listing the services with a port", err)
+	}
+	return list, nil
+}
+
 // find returns the existing ones of some objects of one kind.
 func (r *reader) find(kind model.Kind, keys []model.Key) ([]model.Object, error) {
 	t, ok := r.store.tables[kind]

@@ -153,6 +153,16 @@ func (w *writer) ServicesOf(host string) ([]*model.Service, error) {
 	return list, nil
 }
 
+// PortedServices implements store.Reader.
+func (w *writer) PortedServices() ([]*model.Service, error) {
+	if w.holds(model.KindService) {
+		if err := w.send(); err != nil {
+			return nil, err
+		}
+	}
+	return w.reader.PortedServices()
+}
+
 // PrefetchHosts implements store.Reader.
 func (w *writer) PrefetchHosts(hosts []string) error {
 	var unknown []string

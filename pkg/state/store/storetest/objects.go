@@ -18,7 +18,7 @@ func objectSpecs(h *harness) {
 		sent := []model.Object{
 			&model.Secret{Name: "ca"},
 			&model.Upstream{
-				Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, HCPath: "/h", HCHost: "h.example",
+				Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, HCType: model.HCTypeTCP, HCPath: "/h", HCHost: "h.example",
 				HCIntervalSeconds: 1, HCTimeoutSeconds: 2, HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 4,
 				Strategy: "maglev", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example",
 				TLSInsecure: true, ClientCertificate: "ca",
@@ -26,7 +26,7 @@ func objectSpecs(h *harness) {
 				MaxConnections: 14, MaxPending: 15, MaxRequests: 16, MaxRetries: 17, RetryBudgetPercent: 21, RetryBudgetMinCount: 22,
 				OutlierThresholdCount: 18, OutlierEjectionSeconds: 19, PanicThresholdPercent: 20,
 			},
-			&model.Service{Name: "shop", FQDN: "*.Example.com", HTTPS: model.HTTPSOnly, HSTSSeconds: 86_400, HSTSSubdomains: true, ClientCACertificate: "ca"},
+			&model.Service{Name: "shop", FQDN: "*.Example.com", HTTPS: model.HTTPSOnly, HSTSSeconds: 86_400, HSTSSubdomains: true, ClientCACertificate: "ca", Mode: model.ModeHTTP, Port: 7},
 			&model.Route{Service: "shop", Name: "root", Prefix: "/a", Config: model.RouteConfig{
 				Match: "segment", Methods: []string{"GET", "PUT"},
 				Headers:  []model.ValueMatch{{Name: "x-version", Regex: &regex, Invert: true}},

@@ -1,0 +1,186 @@
+package e2e_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+var _ = Describe("A service of mode tcp", func() {
+	It("passes connections on to its upstreams, without losing one when others change", func() {
+		_, gw := standalone()
+		post(gw.api, "/proxy", "Name=gw")
+		red, green := talk("red", nil), talk("green", nil)
+		addTalker(gw.api, red)
+		addTalker(gw.api, green)
+		port, second := freePort(), freePort()
+		addL4(gw.api, "db", "tcp", port, "*", "red")
+		Expect(who(port, nil)).To(Equal("red"))
+
+		people := gather(func() (*talking, string, error) { return hear(port, nil) })
+		addL4(gw.api, "cache", "tcp", second, "*", "green")
+		Expect(who(second, nil)).To(Equal("green"))
+		applied(gw.api, http.MethodPost, "/service/db/route/root/upstream/green")
+		applied(gw.api, http.MethodDelete, "/service/db/route/root/upstream/red")
+		Expect(who(port, nil)).To(Equal("green"))
+		applied(gw.api, http.MethodPost, "/service/db/route/root/upstream/red")
+		applied(gw.api, http.MethodDelete, "/proxy/gw/service/cache")
+		Eventually(func() string { return who(second, nil) }).Should(ContainSubstring("refused"))
+		people.expectNone()
+	})
+})
+
+var _ = Describe("A service of mode tls", func() {
+	// passing runs a gateway with an HTTPS service, and returns it with clients of names.
+	passing := func() (s secured, client func(name string) *tls.Config, blue *testkit.Backend) {
+		GinkgoHelper()
+		s, blue = secure()
+		return s, func(name string) *tls.Config {
+			return &tls.Config{ServerName: name, RootCAs: s.authority.Pool(), MinVersion: tls.VersionTLS12}
+		}, blue
+	}
+	own := func(s secured, names ...string) *tls.Config {
+		GinkgoHelper()
+		pair, err := s.authority.Issue(testkit.CertificateOptions{Names: names})
+		Expect(err).NotTo(HaveOccurred())
+		cert, err := tls.X509KeyPair([]byte(pair.Cert), []byte(pair.Key))
+		Expect(err).NotTo(HaveOccurred())
+		return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	}
+
+	It("passes TLS on by name, alone on the HTTPS port and beside HTTPS, without touching other connections", func() {
+		s, client, _ := passing()
+		red, green := talk("red", own(s, "red.test")), talk("green", own(s, "a.wild.test", "deep.shop.wild.test"))
+		addTalker(s.api, red)
+		addTalker(s.api, green)
+		addL4(s.api, "red", "tls", 0, "Red.test", "red") // no service has a certificate: the listener is there all the same
+		Expect(who(s.httpsPort, client("red.test"))).To(Equal("red"))
+		people := gather(func() (*talking, string, error) { return hear(s.httpsPort, client("red.test")) })
+
+		s.serve("shop", "shop.test", "shop.test")
+		status, _, _ := s.ask("shop.test", "shop.test")
+		Expect(status).To(Equal(http.StatusOK))
+		kept, err := s.handshake("shop.test", func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
+		Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = kept.Close() }()
+		lines := bufio.NewReader(kept)
+		again := func() string {
+			_, err := io.WriteString(kept, "GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n")
+			if err != nil {
+				return err.Error()
+			}
+			res, err := http.ReadResponse(lines, nil)
+			if err != nil {
+				return err.Error()
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			return res.Status + " " + res.Header.Get("Connection")
+		}
+		Expect(again()).To(Equal("200 OK "))
+
+		addL4(s.api, "green", "tls", 0, "*.wild.test", "green")
+		Expect(who(s.httpsPort, client("a.wild.test"))).To(Equal("green"))
+		s.serve("below", "www.shop.wild.test", "www.shop.wild.test")
+		status, _, _ = s.ask("www.shop.wild.test", "www.shop.wild.test") // the exact name, below the wildcard of another service
+		Expect(status).To(Equal(http.StatusOK))
+		Expect(who(s.httpsPort, client("deep.shop.wild.test"))).To(Equal("green"))
+		applied(s.api, http.MethodDelete, "/proxy/gw/service/green")
+		Expect(who(s.httpsPort, client("a.wild.test"))).To(ContainSubstring("tls: "))
+		Expect(again()).To(Equal("200 OK "), "the connection of another service is as it was")
+		people.expectNone()
+	})
+
+	It("has a port of its own, where unknown names and connections without TLS are closed", func() {
+		s, client, _ := passing()
+		port := freePort()
+		addTalker(s.api, talk("red", own(s, "red.test")))
+		addTalker(s.api, talk("green", own(s, "green.test")))
+		addL4(s.api, "red", "tls", port, "red.test", "red")
+		people := gather(func() (*talking, string, error) { return hear(port, client("red.test")) })
+		addL4(s.api, "green", "tls", port, "green.test", "green")
+		Expect(who(port, client("red.test"))).To(Equal("red"))
+		Expect(who(port, client("green.test"))).To(Equal("green"))
+		Expect(who(port, client("blue.test"))).To(Or(ContainSubstring("EOF"), ContainSubstring("reset")))
+		Expect(who(port, nil)).To(Or(ContainSubstring("EOF"), ContainSubstring("reset")))
+		Expect(who(s.httpsPort, client("red.test"))).To(ContainSubstring("refused"))
+		applied(s.api, http.MethodDelete, "/proxy/gw/service/green")
+		people.expectNone()
+	})
+})
+
+var _ = Describe("A service of mode tcp with a certificate", func() {
+	It("decrypts connections, also while the certificate changes", func() {
+		s, blue := secure()
+		_ = blue
+		port := freePort()
+		addTalker(s.api, talk("red", nil))
+		s.issue("db", testkit.CertificateOptions{Names: []string{"db.test"}})
+		post(s.api, "/service", "Service_Name=db", "Mode=tcp", "Port="+strconv.Itoa(port), "fqdn=*")
+		addRoute(s.api, "db", "root", "/", "", "red")
+		post(s.api, "/service/db/secret/db")
+		applied(s.api, http.MethodPost, "/proxy/gw/service/db")
+		client := &tls.Config{ServerName: "db.test", RootCAs: s.authority.Pool(), MinVersion: tls.VersionTLS12}
+		Expect(who(port, client)).To(Equal("red"))
+		people := gather(func() (*talking, string, error) { return hear(port, client) })
+		pair, err := s.authority.Issue(testkit.CertificateOptions{Names: []string{"db.test", "new.test"}})
+		Expect(err).NotTo(HaveOccurred())
+		a, err := s.api.Do(limit(), http.MethodPut, "/secret/db?wait=applied", "application/json",
+			`{"secret_cert": `+strconv.Quote(pair.Cert)+`, "secret_key": `+strconv.Quote(pair.Key)+`}`)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Status).To(Equal(http.StatusOK), a.Body)
+		renewed := client.Clone()
+		renewed.ServerName = "new.test"
+		Eventually(func() string { return who(port, renewed) }).Should(Equal("red"))
+		people.expectNone()
+	})
+})
+
+var _ = Describe("A service of mode udp", func() {
+	It("passes datagrams on, without losing one when another service changes", func() {
+		_, gw := standalone()
+		post(gw.api, "/proxy", "Name=gw")
+		red := echoDatagrams("red ")
+		addTalker(gw.api, red)
+		port := freeDatagramPort()
+		addL4(gw.api, "dns", "udp", port, "*", "red")
+		one := datagrams(port)
+		Expect(one.ask(strings.Repeat("x", 4000))).To(Equal("red " + strings.Repeat("x", 4000)))
+		other := freeDatagramPort()
+		done := make(chan struct{})
+		var failed []string
+		var wg sync.WaitGroup
+		sent := 0
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				text := fmt.Sprint("query ", sent)
+				if back := one.ask(text); back != "red "+text {
+					failed = append(failed, back)
+				}
+				sent++
+			}
+		})
+		addL4(gw.api, "more", "udp", other, "*", "red")
+		applied(gw.api, http.MethodPut, "/service/more", "fqdn=*", "Mode=udp", "Port="+strconv.Itoa(freeDatagramPort()))
+		applied(gw.api, http.MethodDelete, "/proxy/gw/service/more")
+		close(done)
+		wg.Wait()
+		Expect(failed).To(BeEmpty())
+		Expect(sent).To(BeNumerically(">", 20))
+		Expect(datagrams(other).ask("nobody")).To(ContainSubstring("refused"))
+	})
+})
