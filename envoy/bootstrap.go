@@ -60,6 +60,8 @@ type Params struct {
 	// Instance is the name of this Envoy among those of Node: no other one may have it. It is in the node metadata as
 	// gatehouse_instance, so that the Envoy is recognized wherever it connects; empty sends nothing.
 	Instance string
+	// Zone is the zone of the Envoy, with which it compares those of upstreams; empty means unknown.
+	Zone string
 	// Metadata is additional node metadata, StatsTags are tags of every statistic. A
 	// metadata key must not begin with "gatehouse_".
 	Metadata, StatsTags map[string]string
@@ -163,6 +165,9 @@ func checkTexts(p Params) error {
 				return fmt.Errorf("%s %q=%q must be text without control characters", what, name, value)
 			}
 		}
+	}
+	if !isText(p.Zone) {
+		return fmt.Errorf("zone %q must be text without control characters", p.Zone)
 	}
 	for name := range p.Metadata {
 		if strings.HasPrefix(name, reservedPrefix) {

@@ -63,7 +63,7 @@ type explainedForward struct {
 		Endpoints []struct {
 			Upstream, Address, Health string
 			HealthMessage             string `json:"health_message"`
-			Port                      int
+			Port, Priority            int
 			Percent                   float64
 		}
 	}
@@ -223,6 +223,9 @@ func (f *explainedForward) upstreams() []string {
 	for _, c := range f.Clusters {
 		for _, up := range c.Endpoints {
 			line := fmt.Sprintf("  %5.1f%%  %s %s:%d (cluster %s) %s", up.Percent, up.Upstream, up.Address, up.Port, c.Name, up.Health)
+			if up.Priority > 0 {
+				line += fmt.Sprintf(" (priority %d)", up.Priority)
+			}
 			if up.HealthMessage != "" {
 				line += ": " + up.HealthMessage
 			}

@@ -133,6 +133,11 @@ var _ = Describe("The page of a filter", func() {
 	}
 
 	Describe("of all filters, docs/refusals.md", func() { tryRecipes("refusals.md") })
+
+	Describe("of none, docs/loadbalancing.md", func() {
+		It("begins with commands that work", func() { tryCommands("loadbalancing.md") })
+		tryRecipes("loadbalancing.md")
+	})
 })
 
 var commands = regexp.MustCompile("(?s)\n```\n(A=http://127.0.0.1:1323\\b.*?)\n```\n")

@@ -38,6 +38,33 @@ type BackendSettings struct {
 	// +optional
 	// +kubebuilder:validation:Enum=round_robin;least_request;random;ring_hash;maglev
 	Strategy string `json:"strategy,omitempty" model:"upstream_strategy"`
+	// Services of the route with a higher number get requests only as far as those with a lower one are not healthy. Those
+	// with different numbers must have equal settings. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=7
+	Priority *int32 `json:"priority,omitempty" model:"upstream_priority"`
+	// The zone of the host of an ExternalName Service. Other endpoints have the zones that Kubernetes reports.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._-]+$`
+	Zone string `json:"zone,omitempty" model:"upstream_zone"`
+	// Requests stay in the zone of the Envoy (--zone) while at least this number of endpoints there is healthy; 0 means
+	// that zones do not matter. Needs the strategy round_robin, least_request or random. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	ZoneMinCount *int32 `json:"zoneMinCount,omitempty" model:"upstream_zone_mincount"`
+	// Seconds in which the share of an endpoint that becomes healthy grows to its weight. Needs the strategy round_robin or
+	// least_request. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	SlowStartSeconds *int32 `json:"slowStartSeconds,omitempty" model:"upstream_slowstart_seconds"`
+	// How the host name of an ExternalName Service is resolved.
+	// +optional
+	DNS *BackendDNS `json:"dns,omitempty"`
 	// How the gateway verifies the Service's certificate, if the protocol is tls or h2.
 	// +optional
 	TLS *BackendTLS `json:"tls,omitempty"`
@@ -61,6 +88,23 @@ type BackendSettings struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	PanicThresholdPercent *int32 `json:"panicThresholdPercent,omitempty" model:"upstream_panic_thresholdpercent"`
+}
+
+// BackendDNS says how the host name of an ExternalName Service is resolved.
+type BackendDNS struct {
+	// Requests go to all addresses (strict), or to the first one (logical). Default: strict.
+	// +optional
+	// +kubebuilder:validation:Enum=strict;logical
+	Mode string `json:"mode,omitempty" model:"upstream_dns"`
+	// Which addresses count. Default: v4_preferred.
+	// +optional
+	// +kubebuilder:validation:Enum=v4_preferred;v6_preferred;v4_only;v6_only;all
+	Family string `json:"family,omitempty" model:"upstream_dns_family"`
+	// Seconds between look-ups; 0 means the time to live of the records. Default: 5.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	RefreshSeconds *int32 `json:"refreshSeconds,omitempty" model:"upstream_dns_refreshseconds"`
 }
 
 // BackendTLS says how the gateway verifies the certificate of a Service.

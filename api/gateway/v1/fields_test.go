@@ -127,6 +127,8 @@ var _ = Describe("The fields", func() {
 		b := "routes[].services[]."
 		numbers := map[string]int{
 			b + "weight": u.Weight, b + "panicThresholdPercent": u.PanicThresholdPercent,
+			b + "priority": u.Priority, b + "zoneMinCount": u.ZoneMinCount, b + "slowStartSeconds": u.SlowStartSeconds,
+			b + "dns.refreshSeconds":          u.DNSRefreshSeconds,
 			b + "healthCheck.intervalSeconds": u.HCIntervalSeconds, b + "healthCheck.timeoutSeconds": u.HCTimeoutSeconds,
 			b + "healthCheck.unhealthyThreshold": u.HCUnhealthyThresholdCount, b + "healthCheck.healthyThreshold": u.HCHealthyThresholdCount,
 			b + "connection.connectTimeoutSeconds": u.ConnectTimeoutSeconds, b + "connection.idleTimeoutSeconds": u.IdleTimeoutSeconds,
@@ -144,7 +146,7 @@ var _ = Describe("The fields", func() {
 			delete(said, path)
 		}
 		Expect(said).To(Equal(map[string]string{
-			b + "strategy": u.Strategy, "virtualhost.tls.https": s.HTTPS, "virtualhost.mode": s.Mode, b + "healthCheck.type": u.HCType,
+			b + "strategy": u.Strategy, b + "dns.mode": u.DNS, b + "dns.family": u.DNSFamily, "virtualhost.tls.https": s.HTTPS, "virtualhost.mode": s.Mode, b + "healthCheck.type": u.HCType,
 			b + "protocol":                           "derived", // from appProtocol of the Service's port
 			b + "healthCheck.host":                   "the",     // name of Envoy's cluster
 			b + "tls.subjectName":                    "the",     // host name of an ExternalName Service

@@ -51,13 +51,13 @@ func Assignment(upstream string, endpoints *model.Endpoints, s Settings) (*ir.As
 }
 
 func compareEndpoints(x, y ir.AssignedEndpoint) int {
-	return cmp.Or(cmp.Compare(x.Zone, y.Zone), cmp.Compare(x.Address, y.Address), cmp.Compare(x.Port, y.Port))
+	return cmp.Or(cmp.Compare(x.Priority, y.Priority), cmp.Compare(x.Zone, y.Zone), cmp.Compare(x.Address, y.Address), cmp.Compare(x.Port, y.Port))
 }
 
-// Share is the assignment of one upstream of a cluster, with the upstream's weight.
+// Share is the assignment of one upstream of a cluster, with the upstream's weight and priority.
 type Share struct {
 	*ir.Assignment
-	Weight int
+	Weight, Priority int
 }
 
 // maxWeights bounds the sum of an assignment's weights. Envoy's documentation allows a sum below
@@ -68,7 +68,7 @@ const maxWeights = 1 << 31
 // weight of an upstream is divided among its endpoints that receive requests, so that the share
 // of an unhealthy one goes to all others in proportion. The weights are exact if their sum
 // allows it. Envoy takes an address once, so an endpoint of several upstreams has the sum of its
-// weights.
+// weights at the lowest of their priorities.
 func JoinAssignments(cluster string, shares []Share) *ir.Assignment {
 	a := &ir.Assignment{Name: cluster}
 	type address struct {
@@ -87,6 +87,7 @@ func JoinAssignments(cluster string, shares []Share) *ir.Assignment {
 			if e.Weight = weight; e.Draining {
 				e.Weight = 0
 			}
+			e.Priority = s.Priority
 			ip, _ := netip.ParseAddr(e.Address) // see model.NewEndpoints
 			key := address{ip, e.Port}
 			i, there := index[key]
@@ -94,12 +95,17 @@ func JoinAssignments(cluster string, shares []Share) *ir.Assignment {
 				index[key], a.Endpoints = len(a.Endpoints), append(a.Endpoints, e)
 				continue
 			}
-			known := &a.Endpoints[i]
-			known.Weight += e.Weight
-			known.Draining = known.Draining && e.Draining
+			switch known := &a.Endpoints[i]; {
+			case e.Priority < known.Priority:
+				*known = e
+			case e.Priority == known.Priority:
+				known.Weight += e.Weight
+				known.Draining = known.Draining && e.Draining
+			}
 		}
 	}
 	reduce(a.Endpoints)
+	closeGaps(a.Endpoints)
 	slices.SortFunc(a.Endpoints, compareEndpoints)
 	return a
 }
@@ -142,6 +148,19 @@ func reduce(list []ir.AssignedEndpoint) {
 	}
 	for i := range list {
 		list[i].Weight = max(list[i].Weight/max(common, 1), 1)
+	}
+}
+
+// closeGaps makes the priorities 0, 1 and so on.
+func closeGaps(list []ir.AssignedEndpoint) {
+	var used []int
+	for _, e := range list {
+		used = append(used, e.Priority)
+	}
+	slices.Sort(used)
+	used = slices.Compact(used)
+	for i := range list {
+		list[i].Priority = slices.Index(used, list[i].Priority)
 	}
 }
 

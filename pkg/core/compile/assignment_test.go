@@ -55,6 +55,16 @@ var _ = Describe("The weights of endpoints of several upstreams", func() {
 			"a 10.0.0.1 1", "a 10.0.0.2 1", "c 10.0.0.9 3"),
 	)
 
+	It("have Priorities of assignments without gaps, whatever upstreams have endpoints", func() {
+		at := func(s compile.Share, priority int) compile.Share {
+			s.Priority = priority
+			return s
+		}
+		a := compile.JoinAssignments("x", []compile.Share{at(share("a", 100, 1, 0, 0), 0), at(share("b", 100, 2, 1, 0), 3), at(share("c", 100, 3, 1, 0), 7)})
+		Expect(a.Endpoints).To(HaveLen(2))
+		Expect([]int{a.Endpoints[0].Priority, a.Endpoints[1].Priority}).To(Equal([]int{0, 1}))
+	})
+
 	It("are nearly exact where exact ones would exceed what Envoy takes", func() {
 		a := compile.JoinAssignments("x", []compile.Share{
 			share("a", 1_000_000, 1, 997, 0), share("b", 999_983, 2000, 991, 0), share("c", 1, 4000, 983, 0),

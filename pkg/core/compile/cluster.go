@@ -1,8 +1,11 @@
 package compile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +57,9 @@ type settings struct {
 	limits             ir.Limits
 	outlier            ir.Outlier
 	panicThreshold     int
+	zoneMin            int
+	slowStart          time.Duration
+	dns                ir.DNS
 }
 
 func settingsOf(u *model.Upstream) settings {
@@ -75,6 +81,13 @@ func settingsOf(u *model.Upstream) settings {
 	if s.discovered = u.IsDiscovered(); s.discovered && u.Strategy == "random" {
 		s.alone = u.Name // it has many endpoints or few, and Envoy's RANDOM ignores the weights of endpoints
 	}
+	s.zoneMin, s.slowStart = u.ZoneMinCount, seconds(u.SlowStartSeconds)
+	if u.IsDNSName() && !s.discovered {
+		s.dns = dnsOf(u)
+		if s.dns.Logical {
+			s.alone = u.Name // Envoy allows no other endpoint
+		}
+	}
 	if u.OutlierThresholdCount > 0 {
 		s.outlier = ir.Outlier{Failures: u.OutlierThresholdCount, Ejection: seconds(u.OutlierEjectionSeconds)}
 	}
@@ -94,6 +107,21 @@ func settingsOf(u *model.Upstream) settings {
 	return s
 }
 
+// dnsOf returns how the name of an upstream is resolved. The zero value is the default.
+func dnsOf(u *model.Upstream) ir.DNS {
+	d := ir.DNS{Logical: u.DNS == "logical", TTL: u.DNSRefreshSeconds == 0}
+	if u.DNSFamily != "v4_preferred" {
+		d.Family = u.DNSFamily
+	}
+	if u.DNSRefreshSeconds != defaultRefreshSeconds {
+		d.Refresh = seconds(u.DNSRefreshSeconds)
+	}
+	return d
+}
+
+// defaultRefreshSeconds is Envoy's default.
+const defaultRefreshSeconds = 5
+
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir.Cluster {
@@ -104,6 +132,7 @@ func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir
 	c := &ir.Cluster{
 		Name: ClusterName(names), Upstreams: names, Strategy: s.strategy, Protocol: s.protocol,
 		Connections: s.connections, Limits: s.limits, PanicThreshold: s.panicThreshold,
+		ZoneMin: s.zoneMin, SlowStart: s.slowStart, DNS: s.dns,
 	}
 	if s.healthCheck != (ir.HealthCheck{}) {
 		c.HealthCheck = &s.healthCheck
@@ -113,14 +142,66 @@ func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir
 		c.Outlier = &s.outlier
 	}
 	c.Discovered = s.discovered
+	level := levels(upstreams)
+	c.Priorities = len(level) > 1
 	for _, u := range upstreams {
 		if u.Weight > 0 && !c.Discovered {
 			c.Endpoints = append(c.Endpoints, ir.Endpoint{
 				Address: u.IP, DNS: u.IsDNSName(), Port: u.Port, Weight: u.Weight, Upstream: u.Name,
+				Priority: level[u.Priority], Zone: u.Zone,
 			})
 		}
 	}
+	slices.SortStableFunc(c.Endpoints, func(a, b ir.Endpoint) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Zone, b.Zone))
+	})
 	return c
+}
+
+// levels returns Envoy's priority of each Upstream_priority: it wants all of them from 0, without a gap. Upstreams out
+// of rotation do not count.
+func levels(upstreams []*model.Upstream) map[int]int {
+	var used []int
+	for _, u := range upstreams {
+		if u.Weight > 0 {
+			used = append(used, u.Priority)
+		}
+	}
+	slices.Sort(used)
+	level := map[int]int{}
+	for i, p := range slices.Compact(used) {
+		level[p] = i
+	}
+	return level
+}
+
+// splitPriorities says which upstreams have different priorities and would be in different clusters; "" if none.
+// Envoy chooses a cluster by weights, before it looks at the health of what is in it.
+func splitPriorities(upstreams []*model.Upstream) string {
+	var first *model.Upstream
+	for _, u := range upstreams {
+		switch {
+		case u.Weight == 0:
+		case first == nil:
+			first = u
+		case u.Priority != first.Priority && settingsOf(u) != settingsOf(first):
+			return fmt.Sprintf("has upstreams %s and %s with a different Upstream_priority, for which all other settings must be equal (%s),",
+				first.Name, u.Name, difference(first, u))
+		}
+	}
+	return ""
+}
+
+// difference says why two upstreams cannot share a cluster.
+func difference(a, b *model.Upstream) string {
+	fields := a.Differences(b)
+	switch {
+	case a.IsDiscovered() != b.IsDiscovered():
+		return "one has discovered endpoints"
+	case len(fields) == 0:
+		return "one shares a cluster with no other: its Upstream_dns is logical, or its Upstream_strategy random"
+	}
+	return "they differ in " + strings.Join(fields, ", ")
 }
 
 // ClusterName joins the names of upstreams with a character that no name contains.

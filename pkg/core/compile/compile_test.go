@@ -59,6 +59,8 @@ var _ = Describe("Clusters", func() {
 		Entry("a retry budget", func(u *model.Upstream) { u.RetryBudgetPercent = 1 }),
 		Entry("the failures until ejection", func(u *model.Upstream) { u.OutlierThresholdCount = 1 }),
 		Entry("the ejection time", func(u *model.Upstream) { u.OutlierEjectionSeconds = 1 }),
+		Entry("the endpoints of their zone", func(u *model.Upstream) { u.ZoneMinCount = 1 }),
+		Entry("slow start", func(u *model.Upstream) { u.SlowStartSeconds = 1 }),
 		Entry("the panic threshold", func(u *model.Upstream) { u.PanicThresholdPercent = 1 }),
 	)
 	It("does not separate by part of a retry budget that is not set", func() {

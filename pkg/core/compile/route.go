@@ -73,6 +73,9 @@ func clustersOf(t *model.RouteTree, s Settings) (clusters []ir.WeightedCluster, 
 			return nil, model.Quarantined, "has upstream " + u.Name + ", whose address " + why + ","
 		}
 	}
+	if what := splitPriorities(t.Upstreams); what != "" {
+		return nil, model.Quarantined, what
+	}
 	clusters = Clusters(t.Upstreams, with)
 	switch {
 	case len(clusters) > 0:

@@ -302,7 +302,7 @@ type Cluster struct {
 	Upstreams []string `json:"-"`
 	// Discovered means that the endpoints are in the Assignment with the cluster's name, and that Endpoints is empty.
 	Discovered bool `json:"discovered,omitempty"`
-	// Endpoints are sorted by name.
+	// Endpoints are sorted by priority, zone and name.
 	Endpoints   []Endpoint   `json:"endpoints"`
 	Strategy    string       `json:"strategy"`
 	Protocol    string       `json:"protocol"`
@@ -326,6 +326,27 @@ type Cluster struct {
 	// PanicThreshold is a percentage. When a smaller share of the endpoints is healthy, all of them receive requests. 0
 	// means that an unhealthy endpoint never receives one.
 	PanicThreshold int `json:"panicThreshold,omitempty"`
+	// Priorities means that the endpoints have different priorities.
+	Priorities bool `json:"priorities,omitempty"`
+	// ZoneMin is the number of healthy endpoints in the Envoy's zone from which on they receive all requests; 0 means that
+	// zones do not matter.
+	ZoneMin int `json:"zoneMin,omitempty"`
+	// SlowStart is how long the share of an endpoint grows after it became healthy; 0 means not at all.
+	SlowStart time.Duration `json:"slowStart,omitempty"`
+	// DNS sets how names are resolved.
+	DNS DNS `json:"dns,omitzero"`
+}
+
+// DNS sets how names are resolved. The zero value means all addresses, IPv4 rather than IPv6, and a look-up each 5 s.
+type DNS struct {
+	// Logical means the first address only. The cluster has one endpoint then.
+	Logical bool `json:"logical,omitempty"`
+	// Family is v6_preferred, v4_only, v6_only or all; empty means v4_preferred.
+	Family string `json:"family,omitempty"`
+	// TTL means that names are resolved again when their records expire.
+	TTL bool `json:"ttl,omitempty"`
+	// Refresh is the time between look-ups; 0 means 5 s.
+	Refresh time.Duration `json:"refresh,omitempty"`
 }
 
 // ClusterRetries are the retries that a cluster has for all its requests, in place of those of a route.
@@ -399,6 +420,10 @@ type Endpoint struct {
 	Port    int    `json:"port"`
 	// Weight is at least 1.
 	Weight int `json:"weight"`
+	// Priority is 0 for the endpoints that receive requests first. Every number below it is that of another endpoint.
+	Priority int `json:"priority,omitempty"`
+	// Zone is the zone of the endpoint; empty means unknown.
+	Zone string `json:"zone,omitempty"`
 	// Upstream is the name of the upstream.
 	Upstream string `json:"-"`
 }
@@ -409,7 +434,7 @@ type Assignment struct {
 	Name string `json:"name"`
 	// Upstreams are the names of the cluster's upstreams, in or out of rotation.
 	Upstreams []string `json:"-"`
-	// Endpoints are sorted by zone, address and port; empty means that there are none.
+	// Endpoints are sorted by priority, zone, address and port; empty means that there are none.
 	Endpoints []AssignedEndpoint `json:"endpoints"`
 }
 
@@ -422,6 +447,8 @@ type AssignedEndpoint struct {
 	Draining bool `json:"draining,omitempty"`
 	// Zone is the zone of the endpoint; empty means unknown.
 	Zone string `json:"zone,omitempty"`
+	// Priority is 0 for the endpoints that receive requests first. Every number below it is that of another endpoint.
+	Priority int `json:"priority,omitempty"`
 	// Weight is its weight among the endpoints of several upstreams; 0 if the cluster has one upstream, whose endpoints are
 	// all alike.
 	Weight int `json:"weight,omitempty"`

@@ -2,7 +2,9 @@ package model
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
+	"strings"
 )
 
 // Upstream is one backend: an address, a port and how to speak to it.
@@ -15,6 +17,26 @@ type Upstream struct {
 	Port int    `json:"upstream_port" form:"Upstream_port,required" range:"1-65535"`
 	// Weight among the upstreams of a route; 0 takes it out of rotation.
 	Weight int `json:"upstream_weight" form:"Upstream_weight" range:"0-1000000"`
+	// Upstreams with a higher number get requests only as far as those with a lower one are not healthy. Those of a route
+	// with different numbers must have equal settings.
+	Priority int `json:"upstream_priority" form:"Upstream_priority" range:"0-7"`
+	// Zone of the upstream, such as europe-west1-b; empty means unknown. Discovered endpoints have their own.
+	Zone string `json:"upstream_zone" form:"Upstream_zone"`
+	// Requests stay in the zone of the Envoy (--zone) while at least this number of the upstreams there is healthy; 0 means
+	// that zones do not matter. Requires Upstream_strategy round_robin, least_request or random.
+	ZoneMinCount int `json:"upstream_zone_mincount" form:"Upstream_zone_mincount" range:"0-1000"`
+	// Time in which the share of an upstream that becomes healthy grows from a tenth to its weight; 0 means that it has its
+	// weight immediately. Requires Upstream_strategy round_robin or least_request.
+	SlowStartSeconds int `json:"upstream_slowstart_seconds" form:"Upstream_slowstart_seconds" range:"0-3600"`
+	// strict sends requests to all addresses of a DNS name, logical to the first one, and keeps its connections when the
+	// addresses change. An upstream with logical shares limits and health checks with no other.
+	// +enum=DNSModes
+	DNS string `json:"upstream_dns" form:"Upstream_dns"`
+	// Which addresses of a DNS name count: with v4_preferred and v6_preferred, the others only if there are none.
+	// +enum=DNSFamilies
+	DNSFamily string `json:"upstream_dns_family" form:"Upstream_dns_family"`
+	// Time between look-ups of a DNS name; 0 means the time to live of its records, or 5 if that is 0.
+	DNSRefreshSeconds int `json:"upstream_dns_refreshseconds" form:"Upstream_dns_refreshseconds" range:"0-86400"`
 	// What an active health check is: http is a request, tcp a connection, for services of mode tcp and tls.
 	// +schema=HCType
 	HCType string `json:"upstream_hc_type" form:"Upstream_hc_type"`
@@ -94,13 +116,21 @@ const (
 // Protocols lists the allowed values of Upstream.Protocol.
 func Protocols() []string { return []string{"http", "h2c", "tls", "h2"} }
 
+// DNSModes and DNSFamilies list the allowed values of the two fields.
+func DNSModes() []string { return []string{"strict", "logical"} }
+
+// DNSFamilies lists the allowed values of Upstream.DNSFamily.
+func DNSFamilies() []string {
+	return []string{"v4_preferred", "v6_preferred", "v4_only", "v6_only", "all"}
+}
+
 // NewUpstream returns an upstream with the defaults of rest-api.md and, for what
 // it does not name, those of docs/routing.md, which has the reasons.
 func NewUpstream() *Upstream {
 	return &Upstream{
 		Weight: 100, HCType: HCTypeHTTP, HCIntervalSeconds: 5, HCTimeoutSeconds: 2,
 		HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 2,
-		Strategy: "round_robin", Protocol: "http",
+		Strategy: "round_robin", Protocol: "http", DNS: "strict", DNSFamily: "v4_preferred", DNSRefreshSeconds: 5,
 		ConnectTimeoutSeconds: 5, IdleTimeoutSeconds: 4, KeepaliveIntervalSeconds: 30,
 		MaxConnections: 4096, MaxPending: 4096, MaxRequests: 4096, MaxRetries: 4096, RetryBudgetMinCount: 3,
 		OutlierThresholdCount: 3, OutlierEjectionSeconds: 3,
@@ -166,6 +196,7 @@ func (u *Upstream) Validate() []FieldError {
 	v.oneOf("Upstream_strategy", u.Strategy, Strategies())
 	v.oneOf("Upstream_protocol", u.Protocol, Protocols())
 	u.validateTLS(&v)
+	u.validateBalancing(&v)
 	v.tags(u.Tags)
 	return v.finish(u)
 }
@@ -197,4 +228,36 @@ func (u *Upstream) validateTLS(v *validator) {
 		v.add("Upstream_tls_insecure", "cannot be combined with Upstream_validation_cacertificate: "+
 			"one of them accepts every certificate")
 	}
+}
+
+func (u *Upstream) validateBalancing(v *validator) {
+	if u.Zone != "" {
+		v.name("Upstream_zone", u.Zone, false)
+	}
+	if u.ZoneMinCount > 0 && u.hashes() {
+		v.add("Upstream_zone_mincount", "needs Upstream_strategy round_robin, least_request or random: "+
+			"the others choose by a hash of the request")
+	}
+	if u.SlowStartSeconds > 0 && (u.hashes() || u.Strategy == "random") {
+		v.add("Upstream_slowstart_seconds", "needs Upstream_strategy round_robin or least_request")
+	}
+	v.oneOf("Upstream_dns", u.DNS, DNSModes())
+	v.oneOf("Upstream_dns_family", u.DNSFamily, DNSFamilies())
+}
+
+// hashes reports whether the strategy chooses by a hash of the request.
+func (u *Upstream) hashes() bool { return u.Strategy == "ring_hash" || u.Strategy == "maglev" }
+
+// Differences names the fields that upstreams of one cluster must have in common, and in which two upstreams differ.
+func (u *Upstream) Differences(other *Upstream) []string {
+	own := []string{"Upstream_name", "Upstream_ip", "Upstream_port", "Upstream_weight", "Upstream_priority", "Upstream_zone", "tags"}
+	var names []string
+	a, b := reflect.ValueOf(u).Elem(), reflect.ValueOf(other).Elem()
+	for i := range a.NumField() {
+		name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("form"), ",")
+		if name != "" && !slices.Contains(own, name) && !a.Field(i).Equal(b.Field(i)) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

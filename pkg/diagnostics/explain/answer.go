@@ -157,6 +157,8 @@ type Cluster struct {
 	Endpoints []Endpoint `json:"endpoints"`
 	// retries are those of all its requests; nil leaves them to the route.
 	retries *routev3.RetryPolicy
+	// stays means that one endpoint receives all requests.
+	stays bool
 	// Panics means that unhealthy endpoints receive requests too while too few are healthy.
 	Panics bool `json:"-"`
 }
@@ -168,12 +170,16 @@ type Endpoint struct {
 	Address  string `json:"address"`
 	Port     uint32 `json:"port"`
 	Weight   uint32 `json:"weight"`
-	// Percent is the share of the route's requests while all endpoints are healthy.
+	// Percent is the share of the route's requests. If endpoints have priorities, it takes their health into account, as far
+	// as that is known; otherwise it is the share while all are healthy.
 	Percent float64 `json:"percent"`
 	// Draining means that the endpoint receives no new requests.
 	Draining bool `json:"draining,omitempty"`
 	// Zone is the zone of the endpoint; empty means unknown.
 	Zone string `json:"zone,omitempty"`
+	// Priority is 0 for the endpoints that receive requests first; those with a higher number do when too few of them are
+	// healthy.
+	Priority uint32 `json:"priority,omitempty"`
 	// Health, its reason and its message are set by a caller that knows them (see
 	// DescribeHealth); empty means unknown.
 	Health        health.State `json:"health,omitempty"`

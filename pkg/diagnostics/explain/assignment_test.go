@@ -105,6 +105,29 @@ var _ = Describe("A cluster whose endpoints are discovered", func() {
 		Entry("and not if nothing is known", health.State(""), false, explain.Forwarded),
 	)
 
+	DescribeTable("has percentages for the health of its priorities", func(healthy []bool, percent ...float64) {
+		a := ask(have(&endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{
+			{LbEndpoints: []*endpointv3.LbEndpoint{endpoint("10.0.0.1"), endpoint("10.0.0.2")}},
+			{Priority: 1, LbEndpoints: []*endpointv3.LbEndpoint{endpoint("10.0.0.3")}},
+		}}), "http://h/cart")
+		list := a.Forward.Clusters[0].Endpoints
+		for i, is := range healthy {
+			if !is {
+				list[i].Health = health.Unhealthy
+			}
+		}
+		a.DescribeHealth()
+		for i, want := range percent {
+			Expect(list[i].Percent).To(Equal(want))
+		}
+	},
+		Entry("all", []bool{true, true, true}, 50., 50., 0.),
+		Entry("one of two", []bool{true, false, true}, 70., 0., 30.),
+		Entry("only the next", []bool{false, false, true}, 0., 0., 100.),
+		Entry("none at the next", []bool{true, false, false}, 100., 0., 0.),
+		Entry("none", []bool{false, false, false}, 0., 0., 0.),
+	)
+
 	It("answers 503 without endpoints", func() {
 		a := ask(have(&endpointv3.ClusterLoadAssignment{}), "http://h/cart")
 		Expect(a.Code).To(Equal(explain.NoEndpoints))

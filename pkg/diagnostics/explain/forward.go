@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"regexp"
@@ -76,6 +77,7 @@ func (f *Forward) stay(r seam.Request) error {
 			if endpointAddress(endpoints[i]) != address || endpoints[i].Draining {
 				continue
 			}
+			f.Clusters[0].stays = true
 			for j := range endpoints {
 				endpoints[j].Percent = 0
 			}
@@ -178,10 +180,7 @@ func (f *Forward) addClusters(have State, action *routev3.RouteAction) (missing 
 	default:
 		return "", fmt.Errorf("choice of a cluster %T is not known", spec)
 	}
-	total := 0.0
-	for _, c := range f.Clusters {
-		total += float64(c.Weight)
-	}
+	total := f.weights()
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
 		resource := findResource(have.Clusters, c.Name)
@@ -194,6 +193,14 @@ func (f *Forward) addClusters(have State, action *routev3.RouteAction) (missing 
 		}
 	}
 	return missing, nil
+}
+
+// weights returns the sum of the clusters' weights.
+func (f *Forward) weights() (sum float64) {
+	for _, c := range f.Clusters {
+		sum += float64(c.Weight)
+	}
+	return sum
 }
 
 // read sets what the cluster's resource contains, and its assignment if it is discovered. share
@@ -220,7 +227,6 @@ func (c *Cluster) read(r, assignment *snapshot.Resource, share float64) error {
 	}
 	c.retries = options.GetRetryPolicy()
 	c.Protocol, c.Panics = protocolOf(&cluster, &options), cluster.GetCommonLbConfig().GetHealthyPanicThreshold().GetValue() > 0
-	total := 0.0
 	for _, locality := range endpoints.GetEndpoints() {
 		for _, e := range locality.GetLbEndpoints() {
 			address := e.GetEndpoint().GetAddress().GetSocketAddress()
@@ -230,23 +236,60 @@ func (c *Cluster) read(r, assignment *snapshot.Resource, share float64) error {
 			if w := e.GetLoadBalancingWeight(); w != nil {
 				endpoint.Weight = w.GetValue()
 			}
-			endpoint.TLS, endpoint.Zone = tlsOf(&cluster, e), locality.GetLocality().GetZone()
-			if endpoint.Draining = e.GetHealthStatus() == corev3.HealthStatus_DRAINING; !endpoint.Draining {
-				total += float64(endpoint.Weight)
-			}
+			endpoint.TLS, endpoint.Zone, endpoint.Priority = tlsOf(&cluster, e), locality.GetLocality().GetZone(), locality.GetPriority()
+			endpoint.Draining = e.GetHealthStatus() == corev3.HealthStatus_DRAINING
 			c.Endpoints = append(c.Endpoints, endpoint)
 		}
 	}
-	for i := range c.Endpoints {
-		e := &c.Endpoints[i]
-		if !e.Draining {
-			e.Percent = math.Round(share*float64(e.Weight)/total*1e4) / 100
+	for i := range min(len(c.Endpoints), len(of)) {
+		c.Endpoints[i].Upstream = of[i].Name
+	}
+	c.setPercents(share)
+	return nil
+}
+
+// overprovisioning is how much more than its share of healthy endpoints a priority receives (Envoy's default).
+const overprovisioning = 1.4
+
+// setPercents divides the share of a cluster among its endpoints. An endpoint of one of several priorities counts only
+// if it is healthy, as far as is known.
+func (c *Cluster) setPercents(share float64) {
+	type level struct{ all, healthy, weight float64 }
+	levels := map[uint32]*level{}
+	for _, e := range c.Endpoints {
+		l := levels[e.Priority]
+		if l == nil {
+			l = &level{}
+			levels[e.Priority] = l
 		}
-		if i < len(of) {
-			e.Upstream = of[i].Name
+		if l.all++; c.receives(e) {
+			l.healthy++
+			l.weight += float64(e.Weight)
 		}
 	}
-	return nil
+	rest, loads := 1.0, map[uint32]float64{}
+	for _, p := range slices.Sorted(maps.Keys(levels)) {
+		l := levels[p]
+		loads[p] = min(rest, overprovisioning*l.healthy/l.all)
+		rest -= loads[p]
+	}
+	for i := range c.Endpoints {
+		e := &c.Endpoints[i]
+		e.Percent = 0
+		if l := levels[e.Priority]; rest < 1 && c.receives(*e) {
+			load := loads[e.Priority] / (1 - rest)
+			e.Percent = math.Round(share*load*float64(e.Weight)/l.weight*1e4) / 100
+		}
+	}
+}
+
+// receives reports whether an endpoint counts. Without priorities, percentages are those while all are healthy.
+func (c *Cluster) receives(e Endpoint) bool {
+	return !e.Draining && (!e.Health.Excluded() || !c.hasPriorities())
+}
+
+func (c *Cluster) hasPriorities() bool {
+	return slices.ContainsFunc(c.Endpoints, func(e Endpoint) bool { return e.Priority > 0 })
 }
 
 // reachesNobody reports whether no endpoint receives requests.

@@ -15,6 +15,11 @@ func (a *Answer) DescribeHealth() {
 	if a.Forward == nil || a.Code != Forwarded {
 		return
 	}
+	for i := range a.Forward.Clusters {
+		if c := &a.Forward.Clusters[i]; c.hasPriorities() && !c.stays && !c.Panics {
+			c.setPercents(float64(c.Weight) / a.Forward.weights())
+		}
+	}
 	ill, all := 0, 0
 	first := ""
 	for _, c := range a.Forward.Clusters {

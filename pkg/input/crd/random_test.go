@@ -183,6 +183,8 @@ func (m *maker) upstream() *model.Upstream {
 		}
 	}
 	some(&u.Weight, 0, 1_000_000)
+	some(&u.Priority, 0, 7)
+	some(&u.DNSRefreshSeconds, 0, 86400)
 	some(&u.HCIntervalSeconds, 1, 86400)
 	some(&u.HCTimeoutSeconds, 1, 86400)
 	some(&u.HCUnhealthyThresholdCount, 1, 1000)
@@ -203,6 +205,12 @@ func (m *maker) upstream() *model.Upstream {
 		u.HCPath, u.HCHost = pick(m, []string{"", "/health"}), pick(m, []string{"", "health.example.com"})
 	}
 	u.Strategy, u.Protocol = pick(m, model.Strategies()), pick(m, model.Protocols())
+	u.Zone = pick(m, []string{"", "a"})
+	u.DNS, u.DNSFamily = pick(m, model.DNSModes()), pick(m, model.DNSFamilies())
+	if u.Strategy == "round_robin" || u.Strategy == "least_request" {
+		some(&u.ZoneMinCount, 0, 1000)
+		some(&u.SlowStartSeconds, 0, 3600)
+	}
 	if u.SpeaksTLS() {
 		u.ClientCertificate, u.ValidationSubjectName = m.one(model.KindSecret), pick(m, []string{"", "inner.example.com", "blue.example.com"})
 		if u.TLSInsecure = m.coin(); !u.TLSInsecure {

@@ -47,7 +47,7 @@ var _ = Describe("PUT", func() {
 		a.get("/upstream/blue").expectJSON(200, `{"data":{"core_db_upstream":[`+blueJSON+`]}}`)
 		a.put("/upstream/blue", "Upstream_ip=10.0.0.9&Upstream_port=9&Upstream_weight=7&Upstream_hc_path=/hc&Upstream_strategy=random&tags=x").
 			expectWrite(200, updatedUpstream, "2")
-		Expect(a.get("/upstream/blue").body).To(ContainSubstring(`"upstream_weight":7,"upstream_hc_type":"http","upstream_hc_path":"/hc"`))
+		Expect(a.get("/upstream/blue").body).To(ContainSubstring(`"upstream_weight":7,"upstream_priority":0`))
 		a.put("/upstream/blue", "Upstream_ip=10.0.0.1&Upstream_port=8081").expectWrite(200, updatedUpstream, "3")
 		a.get("/upstream/blue").expectJSON(200, `{"data":{"core_db_upstream":[`+blueJSON+`]}}`)
 		a.put("/upstream/blue", "Upstream_ip=10.0.0.1&Upstream_port=8081").expectWrite(200, updatedUpstream, "3")
@@ -164,7 +164,7 @@ var _ = Describe("PATCH", func() {
 		contentType, body := multipartOf("@Upstream_strategy", "random")
 		a.do(http.MethodPatch, "/upstream/blue", contentType, strings.NewReader(body)).expectWrite(200, updatedUpstream, "4")
 		Expect(a.get("/upstream/blue").body).To(And(
-			ContainSubstring(`"upstream_ip":"::1","upstream_port":82,"upstream_weight":7,"upstream_hc_type":"http","upstream_hc_path":"/hc"`),
+			ContainSubstring(`"upstream_ip":"::1","upstream_port":82,"upstream_weight":7,"upstream_priority":0`),
 			ContainSubstring(`"upstream_strategy":"random"`), ContainSubstring(`"tags":["x"]`)))
 		a.patch("/upstream/blue", "tags=").expectWrite(200, updatedUpstream, "5")
 		Expect(a.get("/upstream/blue").body).To(ContainSubstring(`"tags":[]`))
@@ -176,7 +176,7 @@ var _ = Describe("PATCH", func() {
 		a.given(everything()...)
 		a.patch("/upstream/blue", "Upstream_port=0&Upstream_ip=x+y&more=1").expectProblem(400, invalid("/upstream/blue",
 			"Upstream_ip", `\"x y\" is not an IPv4 address, an IPv6 address or a DNS name`, "Upstream_port", "0 is not between 1 and 65535",
-			"more", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
+			"more", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_priority, Upstream_zone, Upstream_zone_mincount, Upstream_slowstart_seconds, Upstream_dns, Upstream_dns_family, Upstream_dns_refreshseconds, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 				"Upstream_tls_insecure, Upstream_client_certificate, "+

@@ -63,7 +63,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	bootstrap, err := envoy.Bootstrap(plane.xds.params(envoy.Params{
-		Node: cfg.Proxy, AdminSocket: adminSocket, Parent: running.upstreams.Parent,
+		Node: cfg.Proxy, AdminSocket: adminSocket, Parent: running.upstreams.Parent, Zone: cfg.Zone,
 	}))
 	if err != nil {
 		plane.close()

@@ -93,6 +93,8 @@ type Config struct {
 	ListenIP string
 	// TrustedHops is the number of trusted proxies in front of those listeners.
 	TrustedHops int
+	// Zone is the zone of the Envoy; empty means unknown.
+	Zone string
 	// AdminAddr is HOST:PORT of Envoy's admin endpoint.
 	AdminAddr string
 	// AdminSocket is the path of a Unix socket that replaces it; empty means none.

@@ -137,8 +137,9 @@ ratelimit-address: limits.example:18001
 ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 otlp-traces: http://collector:4318
 otlp-metrics: https://collector/otlp
+zone: europe-west1-b
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(40))
+		Expect(cfg.Explicit).To(HaveLen(41))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
@@ -152,7 +153,7 @@ otlp-metrics: https://collector/otlp
 		Expect(cfg).To(Equal(config.Config{
 			DataDir: "/var/lib/gw", APIAddr: "0.0.0.0:80", XDSAddr: "[::1]:0", SchemaWord: "word",
 			LogLevel: "debug", LogFormat: "json", AccessLog: "off", Proxy: "edge", Envoy: "/opt/envoy",
-			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", TrustedHops: 2, AdminAddr: "127.0.0.1:0", Demo: true,
+			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", TrustedHops: 2, Zone: "europe-west1-b", AdminAddr: "127.0.0.1:0", Demo: true,
 			InsecureAPI: true, APIHosts: []string{"api.example.com", "gw"}, APITLSCert: "/etc/gw.crt", APITLSKey: "/etc/gw.key",
 			XDSTLSCert: "/etc/xds.crt", XDSTLSKey: "/etc/xds.key", XDSTLSClientCA: "/etc/xds.ca", XDSTLSClientCRL: "/etc/xds.crl", InsecureXDS: true,
 			SecretKeyFile: "/etc/gw.secret", RevisionKeepAge: 48 * time.Hour, RevisionKeepEntries: 500,
@@ -292,7 +293,7 @@ var _ = Describe("A bad setting", func() {
 			Expect(err).To(MatchError(want))
 		},
 		Entry("an unknown key", "api-addr: 127.0.0.1:1\nhttp_port: 80\n", `/etc/gw.yaml line 2: "http_port" is not a setting; the nearest is "http-port"`),
-		Entry("the file's own name", "config: x\n", `/etc/gw.yaml line 1: "config" is not a setting; the nearest is "kubeconfig"`),
+		Entry("the file's own name", "config: x\n", `/etc/gw.yaml line 1: "config" is not a setting; the nearest is "zone"`),
 		Entry("a key twice", "proxy: a\ndemo: true\nproxy: b\n", `/etc/gw.yaml line 3: "proxy" is given twice (first: /etc/gw.yaml line 1)`),
 		Entry("a list", "proxy: [a]\n", `/etc/gw.yaml line 1: "proxy" must be a single value`),
 		Entry("not a mapping", "\n- proxy\n", `/etc/gw.yaml line 2: expected lines such as "api-addr: 127.0.0.1:1323"`),
@@ -451,8 +452,8 @@ var _ = Describe("The table", func() {
 				Expect(s.Variable()).NotTo(HavePrefix("GATEHOUSE_TEST_"))
 			}
 		}
-		Expect(config.Settings(config.Bootstrap)).To(HaveLen(17))
-		Expect(config.Settings(config.Envoy)).To(HaveLen(17))
+		Expect(config.Settings(config.Bootstrap)).To(HaveLen(18))
+		Expect(config.Settings(config.Envoy)).To(HaveLen(18))
 		Expect(config.Settings(config.Token)).To(HaveLen(2))
 	})
 })

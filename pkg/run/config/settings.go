@@ -348,6 +348,14 @@ func proxySettings() []Setting {
 			set:      setter(func(c *Config) *string { return &c.AdminAddr }, ipPort),
 		},
 		{
+			Name: "zone", Type: "name", commands: []string{Standalone, Bootstrap, Envoy},
+			Usage:   "zone of the Envoy: upstreams with Upstream_zone_mincount prefer those of the same zone",
+			allowed: "a name such as europe-west1-b: letters, digits, dots, underscores and hyphens",
+			set: setter(func(c *Config) *string { return &c.Zone }, func(s string) (string, error) {
+				return matching(s, `^[A-Za-z0-9._-]{0,253}$`)
+			}),
+		},
+		{
 			Name: "admin-socket", Type: "file", commands: []string{Bootstrap, Envoy, Ready},
 			Usage: "Unix socket for Envoy's admin endpoint in place of --admin-addr: all paths, " +
 				"only for the user that runs Envoy",

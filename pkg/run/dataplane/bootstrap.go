@@ -19,7 +19,7 @@ func Params(cfg config.Config) (envoy.Params, error) {
 	c := cfg.Connect
 	p := envoy.Params{
 		Node: cfg.Proxy, XDSAddr: cfg.XDSAddr, AdminAddr: cfg.AdminAddr, AdminSocket: cfg.AdminSocket,
-		MaxConnections: c.MaxConnections, MaxHeap: c.MaxHeap, Loopback: c.Sidecar, Instance: c.Instance,
+		MaxConnections: c.MaxConnections, MaxHeap: c.MaxHeap, Loopback: c.Sidecar, Instance: c.Instance, Zone: cfg.Zone,
 		Metadata: c.NodeMetadata, StatsTags: c.StatsTags,
 	}
 	var err error

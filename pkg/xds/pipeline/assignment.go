@@ -70,7 +70,8 @@ func (b *Build) assign(upstreams []snapshot.ObjectRef) *assignment {
 	for _, u := range upstreams {
 		names = append(names, u.Name)
 		if a := b.assignments[u.Name]; a != nil {
-			shares = append(shares, compile.Share{Assignment: a.ir, Weight: b.config.Upstream(u.Name).Weight})
+			stored := b.config.Upstream(u.Name)
+			shares = append(shares, compile.Share{Assignment: a.ir, Weight: stored.Weight, Priority: stored.Priority})
 		}
 	}
 	cluster := compile.ClusterName(names)

@@ -32,17 +32,14 @@ func discoverEndpoints(out *clusterv3.Cluster) {
 	out.IgnoreHealthOnHostRemoval = true
 }
 
-// Assignment returns the endpoints of a discovered cluster, with a locality for each zone.
-// Envoy does not know its clients' zone and treats all zones alike.
+// Assignment returns the endpoints of a discovered cluster, with a locality for each priority and zone. Envoy treats
+// zones alike unless the cluster says otherwise, see balance.
 func Assignment(a *ir.Assignment) *endpointv3.ClusterLoadAssignment {
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: a.Name}
 	var locality *endpointv3.LocalityLbEndpoints
 	for i, e := range a.Endpoints {
-		if i == 0 || e.Zone != a.Endpoints[i-1].Zone {
-			locality = &endpointv3.LocalityLbEndpoints{}
-			if e.Zone != "" {
-				locality.Locality = &corev3.Locality{Zone: e.Zone}
-			}
+		if i == 0 || e.Zone != a.Endpoints[i-1].Zone || e.Priority != a.Endpoints[i-1].Priority {
+			locality = newLocality(e.Priority, e.Zone)
 			out.Endpoints = append(out.Endpoints, locality)
 		}
 		endpoint := &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{

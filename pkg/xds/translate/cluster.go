@@ -56,8 +56,10 @@ func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 		out.LoadAssignment = loadAssignment(c)
 	}
 	if slices.ContainsFunc(c.Endpoints, func(e ir.Endpoint) bool { return e.DNS }) {
-		out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
-		out.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
+		resolve(out, c.DNS)
+	}
+	if err := balance(out, c); err != nil {
+		return nil, err
 	}
 	if c.HealthCheck != nil {
 		out.HealthChecks = []*corev3.HealthCheck{healthCheck(c)}
@@ -71,8 +73,13 @@ func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 const maxRing = 1 << 16
 
 func loadAssignment(c *ir.Cluster) *endpointv3.ClusterLoadAssignment {
+	out := &endpointv3.ClusterLoadAssignment{ClusterName: c.Name}
 	locality := &endpointv3.LocalityLbEndpoints{}
-	for _, e := range c.Endpoints {
+	for i, e := range c.Endpoints {
+		if i == 0 || e.Zone != c.Endpoints[i-1].Zone || e.Priority != c.Endpoints[i-1].Priority {
+			locality = newLocality(e.Priority, e.Zone)
+			out.Endpoints = append(out.Endpoints, locality)
+		}
 		endpoint := &endpointv3.Endpoint{Address: socketAddress(e.Address, e.Port)}
 		if e.DNS {
 			endpoint.Hostname = serverName(e.Address)
@@ -82,9 +89,7 @@ func loadAssignment(c *ir.Cluster) *endpointv3.ClusterLoadAssignment {
 			LoadBalancingWeight: u32(e.Weight),
 		})
 	}
-	return &endpointv3.ClusterLoadAssignment{
-		ClusterName: c.Name, Endpoints: []*endpointv3.LocalityLbEndpoints{locality},
-	}
+	return out
 }
 
 func lbPolicy(strategy string) clusterv3.Cluster_LbPolicy {

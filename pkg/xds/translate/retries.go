@@ -8,6 +8,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
+	previousprioritiesv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/priority/previous_priorities/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
@@ -96,7 +97,21 @@ func avoidTriedEndpoints(p *routev3.RetryPolicy, clusters ...*ir.Cluster) error 
 		ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: predicate},
 	}}
 	p.HostSelectionRetryMaxAttempts = 3
+	if err != nil || !slices.ContainsFunc(clusters, func(c *ir.Cluster) bool { return c.Priorities }) {
+		return err
+	}
+	p.RetryPriority, err = avoidTriedPriorities()
 	return err
+}
+
+// avoidTriedPriorities sends the second retry to endpoints of the next priority, even if it is not known yet that those
+// before have failed. The first one goes to another endpoint with the same priority, if there is one.
+func avoidTriedPriorities() (*routev3.RetryPolicy_RetryPriority, error) {
+	packed, err := pack(&previousprioritiesv3.PreviousPrioritiesConfig{UpdateFrequency: defaultAttempts})
+	return &routev3.RetryPolicy_RetryPriority{
+		Name:       "envoy.retry_priorities.previous_priorities",
+		ConfigType: &routev3.RetryPolicy_RetryPriority_TypedConfig{TypedConfig: packed},
+	}, err
 }
 
 // hasSeveralEndpoints reports whether a cluster may have more than one endpoint. A DNS name or a discovered upstream

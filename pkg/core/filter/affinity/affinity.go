@@ -75,7 +75,7 @@ func hashing(c *ir.Cluster) *ir.Cluster {
 		return c
 	}
 	out := *c
-	out.Name, out.Strategy = c.Name+"/hash", "ring_hash"
+	out.Name, out.Strategy, out.ZoneMin, out.SlowStart = c.Name+"/hash", "ring_hash", 0, 0
 	return &out
 }
 
