@@ -109,6 +109,10 @@ valgrind: ## fetch Valgrind, which counts the instructions of Envoy, to bin/valg
 prometheus: ## fetch Prometheus, which runs the alerts and the queries of the dashboards in the tests, to bin/prometheus
 	@hack/prometheus.sh
 
+.PHONY: haproxy
+haproxy: ## fetch HAProxy, beside which make bench measures, to bin/haproxy
+	@hack/haproxy.sh
+
 .PHONY: chromium
 chromium: build envoy providers ## run the specs of HTTPS and logins with a headless Chromium from Debian (350 MB, so not in CI)
 	@hack/chromium.sh
@@ -159,7 +163,7 @@ release: ## build a release in bin/release (make release VERSION=v0.2.0): archiv
 	@hack/release.sh '$(VERSION)'
 
 # What the specs run, besides bin/gatehouse.
-PARTS := build envoy postgres redis ratelimit kubernetes schemathesis clients providers valgrind prometheus
+PARTS := build envoy postgres redis ratelimit kubernetes schemathesis clients providers valgrind prometheus haproxy
 
 .PHONY: test
 test: ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers
@@ -234,7 +238,7 @@ profile: build envoy ## show where CPU time and memory go while 5,000 routes are
 	@hack/profile.sh $(ARGS)
 
 .PHONY: bench
-bench: build envoy redis ratelimit ## measure next to a bare go-control-plane, a hand-written Envoy configuration and no rate limit (half an hour; ARGS="--only rps")
+bench: build envoy redis ratelimit haproxy ## measure next to a bare go-control-plane, a hand-written Envoy configuration and no rate limit (half an hour; ARGS="--only rps")
 	hack/bench.sh $(ARGS)
 
 # A fuzzer that minimizes each input for long finds less.

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds the benchmark, the floor it measures against and the streams of many
 # Envoys into bin/bench, and runs it. bin/gatehouse, bin/envoy,
-# bin/redis-server and bin/ratelimit must exist (make build envoy redis
-# ratelimit).
+# bin/redis-server, bin/ratelimit and bin/haproxy must exist (make build envoy
+# redis ratelimit haproxy).
 #
-# usage: hack/bench.sh [--only latency,document,bulk,start,streams,rps,accesslog,filters,ratelimit,idle,scale,domains] [--json FILE] ...
+# usage: hack/bench.sh [--only latency,document,bulk,start,streams,rps,tcp,accesslog,filters,ratelimit,idle,scale,domains] [--json FILE] ...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$(gatehouse_root)"

@@ -35,7 +35,7 @@ var _ = Describe("The yardstick", func() {
 		GinkgoT().Setenv("TMPDIR", tmp)
 		file := filepath.Join(GinkgoT().TempDir(), "results.json")
 		opts, err := parse([]string{
-			"--gatehouse", "../../bin/gatehouse", "--envoy", "../../bin/envoy", "--floor", floor, "--envoys", envoys, "--json", file,
+			"--gatehouse", "../../bin/gatehouse", "--envoy", "../../bin/envoy", "--haproxy", "../../bin/haproxy", "--floor", floor, "--envoys", envoys, "--json", file,
 			"--sizes", "12", "--samples", "2", "--bulk", "25", "--bulk-rounds", "1", "--document", "25", "--document-rounds", "1", "--starts", "12", "--start-rounds", "1",
 			"--streams", "3", "--stream-routes", "12", "--stream-changes", "1",
 			"--filter-starts", "1", "--filter-rounds", "1", "--rps-starts", "1", "--rps-rounds", "1", "--rps-round", "50ms", "--idle", "100ms", "--idle-routes", "12", "--idle-changes", "2",
@@ -67,7 +67,7 @@ var _ = Describe("The yardstick", func() {
 			"25 routes, created one by one", "25 routes, created one by one, beside a floor that coalesces",
 			"Start with 12 stored routes",
 			"3 Envoys on one replica, with 12 hosts",
-			"Requests per second through Envoy", "Access logs of an Envoy configured by hand", "Filters", "Filters that are switched off",
+			"Requests per second through Envoy", "A service of mode tcp", "A service of mode tcp, beside HAProxy", "Access logs of an Envoy configured by hand", "Filters", "Filters that are switched off",
 			"A rate limit",
 			"Idle for 100ms with 12 routes, and one change",
 			"The configuration of 20 services as one document", "One write with 20 services", "The last page of a list with 20 services",
@@ -115,7 +115,7 @@ var _ = Describe("parse", func() {
 			_, err := parse(args)
 			Expect(err).To(MatchError(want))
 		},
-		Entry("an unknown part", `--only: "speed" is none of latency, document, bulk, start, streams, rps, accesslog, filters, ratelimit, idle, scale, domains`, "--only", "idle,speed"),
+		Entry("an unknown part", `--only: "speed" is none of latency, document, bulk, start, streams, rps, tcp, accesslog, filters, ratelimit, idle, scale, domains`, "--only", "idle,speed"),
 		Entry("a size of zero", `--sizes: "0" is not a number above 0`, "--sizes", "10,0"),
 		Entry("an unexpected word", `"rps" is not a flag`, "rps"),
 	)

@@ -19,6 +19,7 @@ import (
 type options struct {
 	only                     []string
 	gatehouse, envoy         string
+	haproxy                  string
 	floor, envoys            string
 	streams, streamRoutes    int
 	streamChanges            int
@@ -57,6 +58,7 @@ func parts() []part {
 		{"start", (*lab).start},
 		{"streams", (*lab).streams},
 		{"rps", (*lab).rps},
+		{"tcp", (*lab).tcp},
 		{"accesslog", (*lab).accessLog},
 		{"filters", (*lab).filters},
 		{"ratelimit", (*lab).ratelimit},
@@ -157,6 +159,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.floor, "floor", "bin/bench/floor", "the floor")
 	f.StringVar(&o.envoys, "envoys", "bin/bench/envoys", "the streams of many Envoys")
 	f.StringVar(&o.envoy, "envoy", "bin/envoy", "the Envoy")
+	f.StringVar(&o.haproxy, "haproxy", "bin/haproxy", "the HAProxy, for tcp")
 	sizes := f.String("sizes", "10,1000,3000,10000", "latency: hosts that are there, with a route each")
 	f.IntVar(&o.samples, "samples", 100, "latency: changes of each kind for each side; fewer above 2,000 hosts")
 	f.DurationVar(&o.poll, "poll", 200*time.Microsecond, "latency: pause between two questions to an Envoy")

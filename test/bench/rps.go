@@ -47,6 +47,8 @@ type target struct {
 	envoy   *process
 	program *process // its control plane; nil: none
 	request []byte
+	// reconnect makes a connection for each request.
+	reconnect bool
 }
 
 // loads are the results of one side.
@@ -78,7 +80,7 @@ func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, e
 		if err != nil {
 			return nil, err
 		}
-		targets := []*target{{local(side.ports.http), side.envoy, side.program, requestFor(route)}, &other.target}
+		targets := []*target{{addr: local(side.ports.http), envoy: side.envoy, program: side.program, request: requestFor(route)}, &other.target}
 		if err := l.rounds(ctx, l.opts.rpsRounds, targets, results); err != nil {
 			return nil, err
 		}
@@ -172,7 +174,7 @@ func (l *lab) startByHand(r layout.Route, s byHand) (*handMade, error) {
 		return nil, fmt.Errorf("writing the configuration by hand: %w", err)
 	}
 	envoy, err := l.runEnvoy("by-hand-envoy", config.Bytes(), s.concurrency, s.args...)
-	return &handMade{target{local(list[0]), envoy, nil, requestFor(r)}, list[1]}, err
+	return &handMade{target{addr: local(list[0]), envoy: envoy, request: requestFor(r)}, list[1]}, err
 }
 
 // load sends requests over some connections for a while, which makes one round.
@@ -200,6 +202,9 @@ func (t *target) load(ctx context.Context, conns int, long time.Duration, to *lo
 					return fmt.Errorf("under load: %w", err)
 				}
 				n++
+				if t.reconnect {
+					w.close()
+				}
 			}
 			return ctx.Err()
 		})
