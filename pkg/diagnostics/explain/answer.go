@@ -74,6 +74,8 @@ const (
 	NoUpgrade      = "no_upgrade"      // 403: the upgrade is not allowed
 	NoCluster      = "no_cluster"      // 503: the Envoy has no such cluster
 	NoEndpoints    = "no_endpoints"    // 503: the upstreams have no endpoint
+	PassedOn       = "passed_on"       // the backend decrypts the connection
+	Closed         = "closed"          // the connection is closed, or the datagram dropped
 	// 503: no upstream is healthy.
 	NoHealthyUpstream = "no_healthy_upstream"
 	// 403: the host requires a client certificate, and this connection has none.

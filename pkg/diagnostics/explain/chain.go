@@ -11,7 +11,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 )
 
-// isSecure reports whether a listener is an HTTPS listener.
+// isHTTP reports whether a listener is for requests.
+func isHTTP(l *listenerv3.Listener) bool { return strings.HasPrefix(l.GetName(), "http") }
+
+// isSecure reports whether a listener for requests is an HTTPS listener.
 func isSecure(l *listenerv3.Listener) bool {
 	chains := l.GetFilterChains()
 	return len(chains) > 0 && chains[0].GetTransportSocket() != nil

@@ -40,7 +40,7 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 		if err := resource.Body.UnmarshalTo(&listener); err != nil {
 			return nil, fmt.Errorf("decoding listener %q: %w", resource.Name, err)
 		}
-		if isSecure(&listener) != r.TLS {
+		if !isHTTP(&listener) || isSecure(&listener) != r.TLS {
 			continue
 		}
 		chain, err := findChain(&listener, r.ServerName)
@@ -57,6 +57,12 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 		}
 		var l hcmv3.HttpConnectionManager
 		filters := chain.GetFilters()
+		if service := serviceOfChain(chain); service != "" {
+			a.Service, a.Envoy.Listener, a.Envoy.FilterChain = service, resource.Name, chain.GetName()
+			a.endWith(PassedOn, 0, "tls", fmt.Sprintf("service %s of mode tls has the name %s, so the connection is passed on "+
+				"without being decrypted, and its backend answers the request: explain tls://%[2]s", service, r.ServerName))
+			return nil, nil
+		}
 		if err := filters[len(filters)-1].GetTypedConfig().UnmarshalTo(&l); err != nil {
 			return nil, fmt.Errorf("decoding listener %q: %w", resource.Name, err)
 		}

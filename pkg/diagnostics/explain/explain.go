@@ -16,7 +16,7 @@ import (
 
 // State is what an Envoy has.
 type State struct {
-	// Listeners are the plain HTTP and HTTPS listeners.
+	// Listeners are the plain HTTP and HTTPS listeners, and those of services of another mode.
 	Listeners, Clusters []*snapshot.Resource
 	// Endpoints are the assignments of discovered clusters, sorted by name.
 	Endpoints []*snapshot.Resource
@@ -41,6 +41,9 @@ type State struct {
 // Explain returns what the Envoy does with the request. An error means that the state
 // contains something that this package does not know.
 func Explain(have State, r Request) (Answer, error) {
+	if r.L4 != "" {
+		return explainL4(have, r)
+	}
 	path, query := cutQuery(r.Target)
 	a := Answer{
 		Request: Seen{Method: r.Method, Path: path, Query: strings.TrimPrefix(query, "?")},

@@ -180,6 +180,11 @@ func (f *Forward) addClusters(have State, action *routev3.RouteAction) (missing 
 	default:
 		return "", fmt.Errorf("choice of a cluster %T is not known", spec)
 	}
+	return f.readClusters(have)
+}
+
+// readClusters sets what the clusters have.
+func (f *Forward) readClusters(have State) (missing string, err error) {
 	total := f.weights()
 	for i := range f.Clusters {
 		c := &f.Clusters[i]

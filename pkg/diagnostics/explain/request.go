@@ -2,9 +2,12 @@ package explain
 
 import (
 	"fmt"
+	"math"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
@@ -12,6 +15,10 @@ import (
 
 // Request is a request as an Envoy receives it in HTTP/1.1.
 type Request struct {
+	// L4 is tcp, tls or udp for a connection or datagram that is no request, on Port; 0 is the HTTPS port. Empty means a
+	// request.
+	L4   string
+	Port int
 	// TLS means that the request comes over HTTPS.
 	TLS bool
 	// ServerName is the host name that the client requests in the handshake (SNI);
@@ -77,8 +84,11 @@ func (r *Request) readURL(url string) (host, message string) {
 	switch scheme = strings.ToLower(scheme); {
 	case url == "":
 		return "", "is missing: give the URL that a client would request, such as http://shop.example.com/cart"
+	case ok && (scheme == "tcp" || scheme == "tls" || scheme == "udp"):
+		r.L4 = scheme
+		return r.readPort(rest)
 	case !ok || scheme != "http" && scheme != "https":
-		return "", fmt.Sprintf("%q does not begin with http:// or https://", url)
+		return "", fmt.Sprintf("%q does not begin with http:// or https://, or tcp://, tls:// or udp:// for a connection", url)
 	case strings.ContainsFunc(url, isNotPrintable):
 		return "", fmt.Sprintf("%q contains a character that clients percent-encode, such as a space as %%20", url)
 	}
@@ -96,6 +106,22 @@ func (r *Request) readURL(url string) (host, message string) {
 	}
 	if !strings.HasPrefix(r.Target, "/") {
 		r.Target = "/" + r.Target
+	}
+	return host, ""
+}
+
+// readPort reads the host and the port of a connection.
+func (r *Request) readPort(text string) (host, message string) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil && r.L4 == model.ModeTLS {
+		host, port, err = text, "0", nil
+	}
+	if r.Port, _ = strconv.Atoi(port); err != nil || strings.ContainsFunc(text, isNotPrintable) || strings.Contains(text, "/") ||
+		r.Port > math.MaxUint16 || r.Port < 1 && (r.L4 != model.ModeTLS || port != "0") {
+		return "", fmt.Sprintf("%q is not a host and a port: write %s://127.0.0.1:5432, or tls://db.example.com for the HTTPS port", text, r.L4)
+	}
+	if r.L4 == model.ModeTLS {
+		r.ServerName = serverName(host)
 	}
 	return host, ""
 }

@@ -62,15 +62,6 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 		return err
 	}
 	out.FilterChains = nil
-	for _, s := range passthrough {
-		chain, err := l4Chain(&ir.L4Listener{
-			AccessLog: l.AccessLog, AccessLogs: l.AccessLogs, Lean: l.Lean, ProxyProtocol: l.ProxyProtocol,
-		}, s)
-		if err != nil {
-			return err
-		}
-		out.FilterChains = append(out.FilterChains, chain)
-	}
 	for _, c := range append([]ir.TLSChain{{Name: anyChain}}, l.TLS.Chains...) {
 		// Filters that look at the chain find their own.
 		l.TLS = &ir.TLS{MinVersion: l.TLS.MinVersion, Chains: []ir.TLSChain{c}}
@@ -92,6 +83,15 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 		out.FilterChains = append(out.FilterChains, &listenerv3.FilterChain{
 			Name: c.Name, Filters: filters, TransportSocket: socket, TransportSocketConnectTimeout: seconds(handshakeTimeout),
 		})
+	}
+	for _, s := range passthrough {
+		chain, err := l4Chain(&ir.L4Listener{
+			AccessLog: l.AccessLog, AccessLogs: l.AccessLogs, Lean: l.Lean, ProxyProtocol: l.ProxyProtocol,
+		}, s)
+		if err != nil {
+			return err
+		}
+		out.FilterChains = append(out.FilterChains, chain)
 	}
 	return nil
 }
