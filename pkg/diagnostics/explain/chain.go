@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
@@ -20,9 +21,9 @@ func isSecure(l *listenerv3.Listener) bool {
 	return len(chains) > 0 && chains[0].GetTransportSocket() != nil
 }
 
-// findChain returns the filter chain of a listener for a connection; nil if there is
-// none, and Envoy closes the connection.
-func findChain(l *listenerv3.Listener, serverName string) (*listenerv3.FilterChain, error) {
+// findChain returns the filter chain of a listener for a connection from an address; nil if
+// there is none, and Envoy closes the connection. An empty address is one that everybody allows.
+func findChain(l *listenerv3.Listener, serverName, address string) (*listenerv3.FilterChain, error) {
 	matcher := l.GetFilterChainMatcher()
 	if matcher == nil {
 		for _, c := range l.GetFilterChains() {
@@ -32,7 +33,7 @@ func findChain(l *listenerv3.Listener, serverName string) (*listenerv3.FilterCha
 		}
 		return nil, fmt.Errorf("explaining listener %q: it has no filter chain for all connections", l.GetName())
 	}
-	m := chainMatch{"server_name": seam.LowerASCII(serverName), "transport_protocol": "tls"}
+	m := chainMatch{"server_name": seam.LowerASCII(serverName), "transport_protocol": "tls", "source_ip": address}
 	name, err := m.choose(matcher)
 	if err != nil {
 		return nil, fmt.Errorf("explaining the filter chains of listener %q: %w", l.GetName(), err)
@@ -93,6 +94,13 @@ func (m chainMatch) input(name string) (string, error) {
 }
 
 func (m chainMatch) holds(p *xdsmatcherv3.Matcher_MatcherList_Predicate) (bool, error) {
+	if isAboutAddress(p) {
+		address, err := netip.ParseAddr(m["source_ip"])
+		if err != nil {
+			return true, nil
+		}
+		return allows(p, address)
+	}
 	switch kind := p.GetMatchType().(type) {
 	case *xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher:
 		holds, err := m.holds(kind.NotMatcher)

@@ -43,7 +43,7 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 		if !isHTTP(&listener) || isSecure(&listener) != r.TLS {
 			continue
 		}
-		chain, err := findChain(&listener, r.ServerName)
+		chain, err := findChain(&listener, r.ServerName, "")
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/rbac/v3"
 	tcpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
 	udpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/udp/udp_proxy/v3"
 	ipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/input_matchers/ip/v3"
@@ -45,12 +44,9 @@ func explainL4(have State, r Request) (Answer, error) {
 		a.Service = objectName(resource, "service")
 		return a, a.passDatagram(have, r, l)
 	}
-	chain, err := findChain(l, r.ServerName)
+	chain, err := findChain(l, r.ServerName, "")
 	if err != nil {
 		return a, err
-	}
-	if l.GetFilterChainMatcher() != nil && r.ServerName == "" {
-		chain = nil
 	}
 	if chain == nil {
 		a.endWith(Closed, 0, "tls", fmt.Sprintf("no service of the port has the name %s, so the connection is closed", nameText(r.ServerName)))
@@ -63,7 +59,11 @@ func explainL4(have State, r Request) (Answer, error) {
 		return a, nil
 	}
 	a.step("service", fmt.Sprintf("the connection is for service %s", a.Service))
-	return a, a.passConnection(have, r, chain)
+	if allowed, err := findChain(l, r.ServerName, r.client()); err != nil || allowed == nil {
+		a.refuseAddress(r)
+		return a, err
+	}
+	return a, a.passConnection(have, chain)
 }
 
 // findL4 returns the listener for a connection; nil if there is none.
@@ -85,20 +85,9 @@ func findL4(have State, r Request) (*snapshot.Resource, *listenerv3.Listener, er
 }
 
 // passConnection passes a connection through the filters of its chain.
-func (a *Answer) passConnection(have State, r Request, chain *listenerv3.FilterChain) error {
+func (a *Answer) passConnection(have State, chain *listenerv3.FilterChain) error {
 	for _, f := range chain.GetFilters() {
 		switch f.GetName() {
-		case "envoy.filters.network.rbac":
-			var rules rbacv3.RBAC
-			if err := f.GetTypedConfig().UnmarshalTo(&rules); err != nil {
-				return fmt.Errorf("decoding filter chain %q: %w", chain.GetName(), err)
-			}
-			if rules.GetMatcher() == nil {
-				continue // which load balancers may connect, see translate.ProxyProtocol
-			}
-			if ok, err := a.passAddress(r, rules.GetMatcher()); err != nil || !ok {
-				return err
-			}
 		case "envoy.filters.network.tcp_proxy":
 			var proxy tcpv3.TcpProxy
 			if err := f.GetTypedConfig().UnmarshalTo(&proxy); err != nil {
@@ -124,7 +113,12 @@ func (a *Answer) passDatagram(have State, r Request, l *listenerv3.Listener) err
 	matcher := proxy.GetMatcher()
 	then := matcher.GetOnNoMatch()
 	if list := matcher.GetMatcherList().GetMatchers(); len(list) > 0 {
-		if ok, err := a.passAddress(r, matcher); err != nil || !ok {
+		client, err := netip.ParseAddr(r.client())
+		if err != nil {
+			return fmt.Errorf("explaining the addresses of service %q: %w", a.Service, err)
+		}
+		if ok, err := allows(list[0].GetPredicate(), client); err != nil || !ok {
+			a.refuseAddress(r)
 			return err
 		}
 		then = list[0].GetOnMatch()
@@ -137,23 +131,25 @@ func (a *Answer) passDatagram(have State, r Request, l *listenerv3.Listener) err
 		&tcpv3.TcpProxy{ClusterSpecifier: &tcpv3.TcpProxy_Cluster{Cluster: route.GetCluster()}})
 }
 
-// passAddress reports whether the allowed addresses of the service have the client's.
-func (a *Answer) passAddress(r Request, m *xdsmatcherv3.Matcher) (bool, error) {
-	client, err := netip.ParseAddr(r.client())
-	if err != nil {
-		return false, fmt.Errorf("explaining the addresses of service %q: %w", a.Service, err)
-	}
-	ok, err := allows(m.GetMatcherList().GetMatchers()[0].GetPredicate(), client)
-	if err == nil && ok {
-		a.step("filter", fmt.Sprintf("a vh_filter_ipaccess allows %s", client))
-	} else if err == nil {
-		a.FilterType = model.FilterIPAccess
-		a.endWith("address_refused", 0, "filter", fmt.Sprintf("a vh_filter_ipaccess does not allow %s: the connection is closed, and a datagram dropped", client))
-	}
-	return ok, err
+// refuseAddress ends with the refusal of the client's address.
+func (a *Answer) refuseAddress(r Request) {
+	a.FilterType = model.FilterIPAccess
+	a.endWith("address_refused", 0, "filter", fmt.Sprintf(
+		"a vh_filter_ipaccess does not allow %s: the connection is closed, and a datagram dropped", r.client()))
 }
 
-// allows reports whether a condition on addresses holds (see translate.L4Listener).
+// isAboutAddress reports whether a condition compares addresses (see translate.L4Listener).
+func isAboutAddress(p *xdsmatcherv3.Matcher_MatcherList_Predicate) bool {
+	switch kind := p.GetMatchType().(type) {
+	case *xdsmatcherv3.Matcher_MatcherList_Predicate_AndMatcher:
+		return isAboutAddress(kind.AndMatcher.GetPredicate()[0])
+	case *xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher:
+		return isAboutAddress(kind.NotMatcher)
+	}
+	return p.GetSinglePredicate().GetCustomMatch() != nil
+}
+
+// allows reports whether a condition on the address of a client holds. Which load balancers may connect is not asked.
 func allows(p *xdsmatcherv3.Matcher_MatcherList_Predicate, client netip.Addr) (bool, error) {
 	switch kind := p.GetMatchType().(type) {
 	case *xdsmatcherv3.Matcher_MatcherList_Predicate_AndMatcher:
@@ -168,6 +164,9 @@ func allows(p *xdsmatcherv3.Matcher_MatcherList_Predicate, client netip.Addr) (b
 		return !ok && err == nil, err
 	case *xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_:
 		var list ipv3.Ip
+		if strings.HasSuffix(kind.SinglePredicate.GetInput().GetName(), "direct_source_ip") {
+			return true, nil
+		}
 		if err := kind.SinglePredicate.GetCustomMatch().GetTypedConfig().UnmarshalTo(&list); err != nil {
 			return false, fmt.Errorf("decoding a condition on addresses: %w", err)
 		}

@@ -62,12 +62,12 @@ func Uses(have State, names map[string][]string) ([]Use, error) {
 func (have State) chooseFor(listeners []*listenerv3.Listener, name string) (*TLS, error) {
 	t := &TLS{}
 	for _, l := range listeners {
-		if !isSecure(l) {
+		if !isHTTP(l) || !isSecure(l) {
 			continue
 		}
 		// For a wildcard, look up a name below it.
-		chain, err := findChain(l, strings.Replace(name, "*", "__any__", 1))
-		if err != nil || chain == nil {
+		chain, err := findChain(l, strings.Replace(name, "*", "__any__", 1), "")
+		if err != nil || chain == nil || serviceOfChain(chain) != "" {
 			return t, err
 		}
 		var socket tlsv3.DownstreamTlsContext

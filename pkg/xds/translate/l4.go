@@ -9,14 +9,13 @@ import (
 	"strconv"
 	"time"
 
+	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	inspectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
 	directv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/direct_response/v3"
-	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/rbac/v3"
 	tcpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
 	udpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/udp/udp_proxy/v3"
 	networkv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/common_inputs/network/v3"
@@ -92,16 +91,19 @@ func L4Listener(l *ir.L4Listener) (*listenerv3.Listener, error) {
 	if out.ListenerFilters, err = readProxyProtocol(l.ProxyProtocol); err != nil {
 		return nil, err
 	}
+	var m matchers
 	if slices.ContainsFunc(l.Services, func(s *ir.L4Service) bool { return len(s.ServerNames) > 0 }) {
 		inspector, err := tlsInspector()
 		if err != nil {
 			return nil, err
 		}
 		out.ListenerFilters = append(out.ListenerFilters, inspector)
-		var m matchers
-		if out.FilterChainMatcher, err = m.passthroughOnly(l.Services); err != nil {
-			return nil, err
-		}
+		out.FilterChainMatcher = m.passthroughOnly(l)
+	} else if s := l.Services[0]; isBounded(l, s) {
+		out.FilterChainMatcher = first(nil, when(m.allowed(l, s), m.chain(l4ChainName(s))))
+	}
+	if m.err != nil {
+		return nil, m.err
 	}
 	for _, s := range l.Services {
 		chain, err := l4Chain(l, s)
@@ -126,10 +128,6 @@ func l4ChainName(s *ir.L4Service) string { return "service/" + s.Name }
 // l4Chain is what happens to the connections of a service.
 func l4Chain(l *ir.L4Listener, s *ir.L4Service) (*listenerv3.FilterChain, error) {
 	out := &listenerv3.FilterChain{Name: l4ChainName(s)}
-	var err error
-	if out.Filters, err = onlyBalancers(l.ProxyProtocol); err != nil {
-		return nil, err
-	}
 	add := func(name string, config seam.Proto) error {
 		packed, err := pack(config)
 		out.Filters = append(out.Filters, &listenerv3.Filter{
@@ -139,21 +137,13 @@ func l4Chain(l *ir.L4Listener, s *ir.L4Service) (*listenerv3.FilterChain, error)
 	}
 	if s.TLS != nil {
 		out.TransportSocketConnectTimeout = seconds(handshakeTimeout)
+		var err error
 		if out.TransportSocket, err = downstreamSocket(s.TLS.MinVersion, ir.TLSChain{Pairs: s.TLS.Pairs}, nil); err != nil {
 			return nil, err
 		}
 	}
 	if len(s.Clusters) == 0 { // it closes the connection
 		return out, add("envoy.filters.network.direct_response", &directv3.Config{})
-	}
-	if m := (&matchers{}); len(s.Deny) > 0 || len(s.Allow) > 0 {
-		allow := &xdsmatcherv3.Matcher_OnMatch{OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{
-			Action: m.extension("envoy.filters.rbac.action", &rbacconfigv3.Action{Name: "address_allowed", Action: rbacconfigv3.RBAC_ALLOW}),
-		}}
-		rules := &rbacv3.RBAC{StatPrefix: "address_refused.", Matcher: first(nil, when(m.allowed(s), allow))}
-		if err := cmp.Or(m.err, add("envoy.filters.network.rbac", rules)); err != nil {
-			return nil, err
-		}
 	}
 	proxy, err := tcpProxy(l, s)
 	if err != nil {
@@ -189,26 +179,45 @@ func tcpProxy(l *ir.L4Listener, s *ir.L4Service) (*tcpv3.TcpProxy, error) {
 	return out, err
 }
 
-// allowed matches the addresses that a service allows.
-func (m *matchers) allowed(s *ir.L4Service) *xdsmatcherv3.Matcher_MatcherList_Predicate {
-	input := m.extension("envoy.matching.inputs.source_ip", &networkv3.SourceIPInput{})
-	in := func(list []*corev3.CidrRange) *xdsmatcherv3.Matcher_MatcherList_Predicate {
+// isBounded reports whether some addresses cannot connect to a service.
+func isBounded(l *ir.L4Listener, s *ir.L4Service) bool {
+	return l.ProxyProtocol != nil || len(s.Deny) > 0 || len(s.Allow) > 0
+}
+
+// allowed matches connections from the addresses that a service allows and, with the PROXY protocol, from those that may
+// send it. It chooses the chain, since a filter of the chain would be too late: backends that speak first would have told
+// the client something. Without a chain, Envoy closes the connection.
+func (m *matchers) allowed(l *ir.L4Listener, s *ir.L4Service) *xdsmatcherv3.Matcher_MatcherList_Predicate {
+	client := m.extension("envoy.matching.inputs.source_ip", &networkv3.SourceIPInput{})
+	in := func(input *xdscorev3.TypedExtensionConfig, list []netip.Prefix) *xdsmatcherv3.Matcher_MatcherList_Predicate {
 		return &xdsmatcherv3.Matcher_MatcherList_Predicate{MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_{
 			SinglePredicate: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate{
 				Input: input, Matcher: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_CustomMatch{
-					CustomMatch: m.extension("envoy.matching.matchers.ip", &ipv3.Ip{CidrRanges: list, StatPrefix: "address"}),
+					CustomMatch: m.extension("envoy.matching.matchers.ip", &ipv3.Ip{CidrRanges: cidrRanges(list), StatPrefix: "address"}),
 				},
 			},
 		}}
 	}
+	not := func(p *xdsmatcherv3.Matcher_MatcherList_Predicate) *xdsmatcherv3.Matcher_MatcherList_Predicate {
+		return &xdsmatcherv3.Matcher_MatcherList_Predicate{
+			MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher{NotMatcher: p},
+		}
+	}
 	var all []*xdsmatcherv3.Matcher_MatcherList_Predicate
+	if p := l.ProxyProtocol; p != nil {
+		direct := m.extension("envoy.matching.inputs.direct_source_ip", &networkv3.DirectSourceIPInput{})
+		from := in(direct, p.From)
+		if len(p.From) == 0 { // Envoy requires a range
+			everyone := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+			from = not(in(direct, everyone))
+		}
+		all = append(all, from)
+	}
 	for _, list := range s.Allow {
-		all = append(all, in(cidrRanges(list)))
+		all = append(all, in(client, list))
 	}
 	if len(s.Deny) > 0 {
-		all = append(all, &xdsmatcherv3.Matcher_MatcherList_Predicate{
-			MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher{NotMatcher: in(cidrRanges(s.Deny))},
-		})
+		all = append(all, not(in(client, s.Deny)))
 	}
 	if len(all) == 1 {
 		return all[0]
@@ -218,14 +227,25 @@ func (m *matchers) allowed(s *ir.L4Service) *xdsmatcherv3.Matcher_MatcherList_Pr
 	}}
 }
 
-// passthroughOnly chooses among services by name, and closes all other connections.
-func (m *matchers) passthroughOnly(services []*ir.L4Service) (*xdsmatcherv3.Matcher, error) {
-	var chains []ir.TLSChain
-	for _, s := range services {
-		chains = append(chains, ir.TLSChain{Name: l4ChainName(s), ServerNames: s.ServerNames})
+// passthrough returns the chains of services, by name, and those that only some addresses get.
+func (m *matchers) passthrough(l *ir.L4Listener) (chains []ir.TLSChain, bounded map[string]*xdsmatcherv3.Matcher_OnMatch) {
+	bounded = map[string]*xdsmatcherv3.Matcher_OnMatch{}
+	for _, s := range l.Services {
+		name := l4ChainName(s)
+		chains = append(chains, ir.TLSChain{Name: name, ServerNames: s.ServerNames})
+		if isBounded(l, s) {
+			bounded[name] = further(first(nil, when(m.allowed(l, s), m.chain(name))))
+		}
 	}
+	return chains, bounded
+}
+
+// passthroughOnly chooses among services by name, and closes all other connections.
+func (m *matchers) passthroughOnly(l *ir.L4Listener) *xdsmatcherv3.Matcher {
 	name := m.extension("envoy.matching.inputs.server_name", &networkv3.ServerNameInput{})
-	return m.ifTLS(when(matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(hostName)}), m.byName(name, chains, nil))), m.err
+	chains, bounded := m.passthrough(l)
+	return m.ifTLS(when(matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(hostName)}),
+		m.byName(name, chains, nil, bounded)))
 }
 
 func udpListener(l *ir.L4Listener) (*listenerv3.Listener, error) {
@@ -241,7 +261,7 @@ func udpListener(l *ir.L4Listener) (*listenerv3.Listener, error) {
 	}}
 	matcher := &xdsmatcherv3.Matcher{OnNoMatch: route}
 	if len(s.Deny) > 0 || len(s.Allow) > 0 {
-		matcher = first(nil, when(m.allowed(s), route))
+		matcher = first(nil, when(m.allowed(&ir.L4Listener{}, s), route))
 	}
 	proxy.RouteSpecifier = &udpv3.UdpProxyConfig_Matcher{Matcher: matcher}
 	var err error

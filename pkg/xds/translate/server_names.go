@@ -28,10 +28,13 @@ const hostName = `[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*`
 // with the name itself, then the one with the longest suffix, then anyChain. A
 // connection without TLS or with an invalid host name gets no chain, and Envoy closes
 // it.
-func chainMatcher(chains []ir.TLSChain) (*xdsmatcherv3.Matcher, error) {
+// passthrough has services whose connections are not decrypted.
+func chainMatcher(chains []ir.TLSChain, passthrough *ir.L4Listener) (*xdsmatcherv3.Matcher, error) {
 	m := matchers{}
+	more, bounded := m.passthrough(passthrough)
+	chains = append(slices.Clip(chains), more...)
 	name := m.extension("envoy.matching.inputs.server_name", &networkv3.ServerNameInput{})
-	byName := m.byName(name, chains, m.chain(anyChain))
+	byName := m.byName(name, chains, m.chain(anyChain), bounded)
 	named := when(matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(hostName)}), byName)
 	// \C is any byte, so it also matches names that are not UTF-8.
 	present := matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(`\C+`)})
@@ -49,10 +52,18 @@ func (m *matchers) ifTLS(list ...*xdsmatcherv3.Matcher_MatcherList_FieldMatcher)
 	}), further(first(nil, list...))))
 }
 
-// byName chooses among the chains for a name; chosen is the chain for all other names, nil for none.
+// byName chooses among the chains for a name; chosen is the chain for all other names, nil for none. bounded chooses
+// further for some chains.
 func (m *matchers) byName(
 	name *xdscorev3.TypedExtensionConfig, chains []ir.TLSChain, chosen *xdsmatcherv3.Matcher_OnMatch,
+	bounded map[string]*xdsmatcherv3.Matcher_OnMatch,
 ) *xdsmatcherv3.Matcher_OnMatch {
+	chain := func(name string) *xdsmatcherv3.Matcher_OnMatch {
+		if on := bounded[name]; on != nil {
+			return on
+		}
+		return m.chain(name)
+	}
 	type suffix struct{ name, chain string }
 	var suffixes []suffix
 	exact := map[string]*xdsmatcherv3.Matcher_OnMatch{}
@@ -61,7 +72,7 @@ func (m *matchers) byName(
 			if strings.HasPrefix(n, "*.") {
 				suffixes = append(suffixes, suffix{n[1:], c.Name})
 			} else {
-				exact[n] = m.chain(c.Name)
+				exact[n] = chain(c.Name)
 			}
 		}
 	}
@@ -73,7 +84,7 @@ func (m *matchers) byName(
 		for _, s := range suffixes {
 			list = append(list, when(matches(name, &xdsmatcherv3.StringMatcher{
 				MatchPattern: &xdsmatcherv3.StringMatcher_Suffix{Suffix: s.name},
-			}), m.chain(s.chain)))
+			}), chain(s.chain)))
 		}
 		chosen = further(first(chosen, list...))
 	}

@@ -54,11 +54,10 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 		return err
 	}
 	out.ListenerFilters = append(out.ListenerFilters, inspector)
-	chains, passthrough := slices.Clip(l.TLS.Chains), l.TLS.Passthrough
-	for _, s := range passthrough {
-		chains = append(chains, ir.TLSChain{Name: l4ChainName(s), ServerNames: s.ServerNames})
+	passthrough := &ir.L4Listener{
+		Services: l.TLS.Passthrough, AccessLog: l.AccessLog, AccessLogs: l.AccessLogs, Lean: l.Lean, ProxyProtocol: l.ProxyProtocol,
 	}
-	if out.FilterChainMatcher, err = chainMatcher(chains); err != nil {
+	if out.FilterChainMatcher, err = chainMatcher(l.TLS.Chains, passthrough); err != nil {
 		return err
 	}
 	out.FilterChains = nil
@@ -84,10 +83,8 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 			Name: c.Name, Filters: filters, TransportSocket: socket, TransportSocketConnectTimeout: seconds(handshakeTimeout),
 		})
 	}
-	for _, s := range passthrough {
-		chain, err := l4Chain(&ir.L4Listener{
-			AccessLog: l.AccessLog, AccessLogs: l.AccessLogs, Lean: l.Lean, ProxyProtocol: l.ProxyProtocol,
-		}, s)
+	for _, s := range passthrough.Services {
+		chain, err := l4Chain(passthrough, s)
 		if err != nil {
 			return err
 		}
