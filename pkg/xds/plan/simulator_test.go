@@ -28,6 +28,7 @@ const (
 type envoy struct {
 	clusters  map[string]*simCluster
 	listeners map[string]string
+	ports     map[string][]string // listener -> clusters
 	routes    map[string][]string // host -> clusters
 	routesV   string
 	dropped   map[string]time.Time // good clusters lost with a bad one, and when they were sent
@@ -55,7 +56,7 @@ type answer struct {
 }
 
 func newEnvoy() *envoy {
-	return &envoy{dropped: map[string]time.Time{}, clusters: map[string]*simCluster{}, listeners: map[string]string{}, routes: map[string][]string{}}
+	return &envoy{dropped: map[string]time.Time{}, clusters: map[string]*simCluster{}, listeners: map[string]string{}, ports: map[string][]string{}, routes: map[string][]string{}}
 }
 
 func (e *envoy) read(rng *rand.Rand, now time.Time) {
@@ -93,18 +94,19 @@ func (e *envoy) read(rng *rand.Rand, now time.Time) {
 			}
 		}
 		for _, name := range m.Removed {
-			for host, clusters := range e.routes {
-				Expect(clusters).NotTo(ContainElement(name), "cluster %s is removed while host %s names it", name, host)
+			for host, clusters := range e.named() {
+				Expect(clusters).NotTo(ContainElement(name), "cluster %s is removed while %s names it", name, host)
 			}
 			delete(e.clusters, name)
 		}
 		e.withheld = append(e.withheld, answer{m.Type, m.Nonce, ok})
 	case snapshot.ListenerType:
 		for _, r := range m.Resources {
-			e.listeners[r.Name] = r.Version
+			e.listeners[r.Name], e.ports[r.Name] = r.Version, r.Clusters
 		}
 		for _, name := range m.Removed {
 			delete(e.listeners, name)
+			delete(e.ports, name)
 		}
 		e.outbox = append(e.outbox, answer{m.Type, m.Nonce, true})
 	case snapshot.RouteType:
@@ -140,21 +142,33 @@ func (e *envoy) tick(now time.Time) {
 	e.withheld = nil
 }
 
-// check checks that no route names a missing cluster, unless that was refused,
+// named returns the clusters that hosts and listeners name.
+func (e *envoy) named() map[string][]string {
+	all := map[string][]string{}
+	for host, clusters := range e.routes {
+		all["host "+host] = clusters
+	}
+	for listener, clusters := range e.ports {
+		all["listener "+listener] = clusters
+	}
+	return all
+}
+
+// check checks that no route and no listener names a missing cluster, unless that was refused,
 // alone or with others, or exceeded the bound.
 func (e *envoy) check(now time.Time, reconnected bool) {
-	for host, clusters := range e.routes {
+	for host, clusters := range e.named() {
 		for _, name := range clusters {
 			c := e.clusters[name]
 			_, lost := e.dropped[name]
 			if strings.HasPrefix(name, "bad") || lost {
 				continue
 			}
-			Expect(c).NotTo(BeNil(), "host %s names cluster %s, which does not exist", host, name)
+			Expect(c).NotTo(BeNil(), "%s names cluster %s, which does not exist", host, name)
 			// A cluster that warms is reported like an active one after a
 			// reconnect.
 			Expect(reconnected || !now.Before(c.activeAt) || !now.Before(c.sentAt.Add(simBound))).To(BeTrue(),
-				"host %s names cluster %s, which warms", host, name)
+				"%s names cluster %s, which warms", host, name)
 		}
 	}
 }
@@ -166,6 +180,7 @@ type sim struct {
 	envoy       *envoy
 	stream      *plan.Stream
 	hosts       map[string][]string
+	ports       map[string][]string
 	editions    map[string]int
 	revision    int64
 	wake        time.Time
@@ -178,7 +193,7 @@ type sim struct {
 func newSim(seed uint64) *sim {
 	s := &sim{
 		rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_800_000_000, 0), envoy: newEnvoy(), //nolint:gosec // a seeded test
-		hosts: map[string][]string{}, editions: map[string]int{},
+		hosts: map[string][]string{}, ports: map[string][]string{}, editions: map[string]int{},
 	}
 	s.connect()
 	return s
@@ -206,20 +221,31 @@ func (s *sim) connect() {
 func (s *sim) want() {
 	s.revision++
 	var parts []*snapshot.Parts
-	for name, clusters := range s.hosts {
-		var resources []*snapshot.Resource
+	made := func(clusters []string) (list []*snapshot.Resource) {
 		for _, c := range clusters {
-			resources = append(resources, cluster(c, 1+s.editions[c], strings.HasPrefix(c, "slow")))
+			list = append(list, cluster(c, 1+s.editions[c], strings.HasPrefix(c, "slow")))
 		}
-		parts = append(parts, host(name, resources...))
+		return list
 	}
-	s.stream.Want(world(s.revision, parts...))
+	for name, clusters := range s.hosts {
+		parts = append(parts, host(name, made(clusters)...))
+	}
+	ports := map[string][]*snapshot.Resource{}
+	for name, clusters := range s.ports {
+		ports[name] = made(clusters)
+	}
+	s.stream.Want(wholeWorld(s.revision, nil, ports, parts...))
 }
 
 // change edits the configuration at random.
 func (s *sim) change(allowBad bool) {
 	name := fmt.Sprintf("h%d", s.rng.IntN(6))
-	switch s.rng.IntN(5) {
+	at := fmt.Sprintf("tcp-10.0.0.1:%d", s.rng.IntN(3))
+	switch s.rng.IntN(7) {
+	case 5:
+		delete(s.ports, at)
+	case 6:
+		s.ports[at] = slices.Compact(slices.Sorted(slices.Values([]string{s.pick(allowBad), s.pick(allowBad)})))
 	case 0:
 		delete(s.hosts, name)
 	case 1:
@@ -340,9 +366,19 @@ func (s *sim) run(steps int) {
 			return strings.HasPrefix(c, "bad") || strings.HasPrefix(c, "poison")
 		})
 	}
+	for name := range s.ports {
+		s.ports[name] = slices.DeleteFunc(s.ports[name], func(c string) bool {
+			return strings.HasPrefix(c, "bad") || strings.HasPrefix(c, "poison")
+		})
+	}
 	s.want()
 	want := map[string][]string{}
 	clusters := map[string]string{}
+	for _, list := range s.ports {
+		for _, c := range list {
+			clusters[c] = cluster(c, 1+s.editions[c], strings.HasPrefix(c, "slow")).Version
+		}
+	}
 	for name, list := range s.hosts {
 		want[name] = append([]string(nil), list...)
 		for _, c := range list {
@@ -355,7 +391,9 @@ func (s *sim) run(steps int) {
 			have[name] = c.version
 		}
 		_, applied := s.stream.Applied()
-		return applied && maps.Equal(have, clusters) && maps.EqualFunc(s.envoy.routes, want, slices.Equal)
+		delete(s.envoy.ports, "http")
+		return applied && maps.Equal(have, clusters) && maps.EqualFunc(s.envoy.routes, want, slices.Equal) &&
+			maps.EqualFunc(s.envoy.ports, s.ports, slices.Equal)
 	}
 	for range 3000 {
 		if done() {
@@ -378,7 +416,7 @@ func seeds() uint64 {
 }
 
 var _ = Describe("a simulated Envoy under a storm of changes", func() {
-	It("never has a route without its cluster and ends in the expected state", func() {
+	It("never has a route or a listener without its cluster and ends in the expected state", func() {
 		for seed := range seeds() {
 			By(fmt.Sprintf("seed %d", seed))
 			newSim(seed).run(200)

@@ -90,6 +90,23 @@ func listener(name string) *snapshot.Resource {
 	return r
 }
 
+// port makes a listener that names clusters itself.
+func port(name string, clusters ...*snapshot.Resource) *snapshot.Resource {
+	var names []string
+	for _, c := range clusters {
+		names = append(names, c.Name)
+	}
+	r, err := snapshot.NewListener(&listenerv3.Listener{
+		Name: name, StatPrefix: strings.Join(names, "+"),
+		Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+			Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 8080},
+		}}},
+	}, service(name))
+	Expect(err).NotTo(HaveOccurred())
+	r.Clusters = names
+	return r
+}
+
 // host makes a host with one route to each of the clusters.
 func host(name string, clusters ...*snapshot.Resource) *snapshot.Parts {
 	var routes []*snapshot.Route
@@ -115,10 +132,21 @@ func world(revision int64, hosts ...*snapshot.Parts) *snapshot.Snapshot {
 
 // assignedWorld is world with assignments.
 func assignedWorld(revision int64, assignments []*snapshot.Resource, hosts ...*snapshot.Parts) *snapshot.Snapshot {
+	return wholeWorld(revision, assignments, nil, hosts...)
+}
+
+// wholeWorld is assignedWorld with listeners, by name, that name clusters.
+func wholeWorld(
+	revision int64, assignments []*snapshot.Resource, ports map[string][]*snapshot.Resource, hosts ...*snapshot.Parts,
+) *snapshot.Snapshot {
 	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable(), nil)
 	Expect(err).NotTo(HaveOccurred())
 	b := snapshot.NewBuilder(head, nil)
-	b.SetListeners([]*snapshot.Resource{listener("http")}, snapshot.Named{})
+	listeners, named := []*snapshot.Resource{listener("http")}, snapshot.Named{}
+	for name, clusters := range ports {
+		listeners, named.Clusters = append(listeners, port(name, clusters...)), append(named.Clusters, clusters...)
+	}
+	b.SetListeners(listeners, named)
 	for _, h := range hosts {
 		b.SetHost(h.Host.Name, h)
 	}
