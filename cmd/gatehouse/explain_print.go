@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -222,7 +223,11 @@ func (f *explainedForward) upstreams() []string {
 	var failing, list []string
 	for _, c := range f.Clusters {
 		for _, up := range c.Endpoints {
-			line := fmt.Sprintf("  %5.1f%%  %s %s:%d (cluster %s) %s", up.Percent, up.Upstream, up.Address, up.Port, c.Name, up.Health)
+			at := up.Address
+			if up.Port > 0 { // otherwise it is a Unix socket
+				at += ":" + strconv.Itoa(up.Port)
+			}
+			line := fmt.Sprintf("  %5.1f%%  %s %s (cluster %s) %s", up.Percent, up.Upstream, at, c.Name, up.Health)
 			if up.Priority > 0 {
 				line += fmt.Sprintf(" (priority %d)", up.Priority)
 			}

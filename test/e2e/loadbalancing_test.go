@@ -3,7 +3,11 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -174,5 +178,56 @@ var _ = Describe("A change of load balancing", func() {
 		}
 		stop()
 		Expect(read(gw.api, "/proxy/gw/xds?type=listener")).To(Equal(listeners))
+	})
+})
+
+var _ = Describe("A Unix socket", func() {
+	It("is an upstream only in a directory that the operator names", func() {
+		dir, err := os.MkdirTemp("", "sock") // a short path
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(os.RemoveAll, dir)
+		l, err := net.Listen("unix", filepath.Join(dir, "app.sock"))
+		Expect(err).NotTo(HaveOccurred())
+		app := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(testkit.BackendHeader, "app")
+		}))
+		Expect(app.Listener.Close()).To(Succeed())
+		app.Listener = l
+		app.Start()
+		DeferCleanup(app.Close)
+
+		g, gw := standalone("--access-log", "off", "--upstream-sockets", dir)
+		post(gw.api, "/upstream", "Upstream_name=app", "Upstream_ip=unix:"+dir+"/app.sock", "Upstream_port=1", "Upstream_hc_path=/")
+		addService(gw.api, "shop", "*", "app")
+		addProxy(gw.api, "gw", gw.port, "shop")
+		gw.expect("shop.example", "/", "app")
+		Eventually(saidOf).WithArguments(gw.api, "shop.example").Should(HavePrefix("healthy: "))
+		Expect(read(gw.api, "/proxy/gw/explain?url=http://shop.example/")).To(ContainSubstring(`"address":"unix:` + dir + `/app.sock"`))
+		By("Envoy's admin socket")
+		Eventually(g.Records).WithArguments("envoy is ready").ShouldNot(BeEmpty())
+		admin, _ := g.Records("envoy is ready")[0]["admin_socket"].(string)
+		Expect(admin).NotTo(BeEmpty())
+		for _, path := range []string{admin, dir + "/../" + filepath.Base(dir) + "/app.sock", "@app"} {
+			a, err := gw.api.Post(limit(), "/upstream", "Upstream_name=other", "Upstream_ip=unix:"+path, "Upstream_port=1")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(BeElementOf(http.StatusBadRequest, http.StatusUnprocessableEntity), a.Body)
+		}
+	})
+})
+
+var _ = Describe("A DNS name", func() {
+	It("is resolved as its upstream says", func() {
+		_, gw := standalone("--access-log", "off")
+		b := backend("blue")
+		for name, fields := range map[string][]string{
+			"strict": {"Upstream_dns_family=v4_only"}, "logical": {"Upstream_dns=logical", "Upstream_dns_refreshseconds=0"}, "all": {"Upstream_dns_family=all"},
+		} {
+			post(gw.api, "/upstream", append([]string{"Upstream_name=" + name, "Upstream_ip=localhost", "Upstream_port=" + strconv.Itoa(b.Port)}, fields...)...)
+			addService(gw.api, name, name+".example", name)
+		}
+		addProxy(gw.api, "gw", gw.port, "strict", "logical", "all")
+		for _, name := range []string{"strict", "logical", "all"} {
+			gw.expect(name+".example", "/", "blue")
+		}
 	})
 })

@@ -146,16 +146,23 @@ func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir
 	c.Priorities = len(level) > 1
 	for _, u := range upstreams {
 		if u.Weight > 0 && !c.Discovered {
-			c.Endpoints = append(c.Endpoints, ir.Endpoint{
-				Address: u.IP, DNS: u.IsDNSName(), Port: u.Port, Weight: u.Weight, Upstream: u.Name,
-				Priority: level[u.Priority], Zone: u.Zone,
-			})
+			c.Endpoints = append(c.Endpoints, endpointOf(u, level[u.Priority]))
 		}
 	}
 	slices.SortStableFunc(c.Endpoints, func(a, b ir.Endpoint) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Zone, b.Zone))
 	})
 	return c
+}
+
+func endpointOf(u *model.Upstream, priority int) ir.Endpoint {
+	e := ir.Endpoint{
+		Address: u.IP, DNS: u.IsDNSName(), Port: u.Port, Weight: u.Weight, Upstream: u.Name, Priority: priority, Zone: u.Zone,
+	}
+	if path, is := u.Socket(); is {
+		e.Socket, e.Port = path, 0
+	}
+	return e
 }
 
 // levels returns Envoy's priority of each Upstream_priority: it wants all of them from 0, without a gap. Upstreams out

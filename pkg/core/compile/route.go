@@ -95,6 +95,9 @@ func ruledOut(u *model.Upstream, s Settings) string {
 	case u.IsDiscovered():
 		return ""
 	case s.Upstreams.Refusal(u.IP) != "":
+		if _, is := u.Socket(); is {
+			return "is not in a directory that --upstream-sockets names"
+		}
 		return byLists
 	}
 	return s.Foreign.Name(u.IP, u.Port)

@@ -136,6 +136,9 @@ func collector(at seam.Place, upstream, path string, key *model.Credential) (*ir
 		path = ""
 	}
 	host := net.JoinHostPort(strings.TrimSuffix(u.IP, "."), strconv.Itoa(u.Port))
+	if _, is := u.Socket(); is {
+		host = "localhost"
+	}
 	cluster = bounded(cluster)
 	if key != nil {
 		value, err := at.Secret(key.Secret)

@@ -55,6 +55,31 @@ var _ = Describe("Lists", func() {
 		Entry("a name, which no network rule can match", "other.example", "its address other.example is in nothing that --upstream-allow names"),
 	)
 
+	DescribeTable("allow a Unix socket only directly in a directory of their own", func(address string, allowed bool) {
+		refusal := egress.Lists{Sockets: []string{"/run/app"}}.Refusal(address)
+		if allowed {
+			Expect(refusal).To(BeEmpty())
+		} else {
+			Expect(refusal).To(Equal("its address " + address + " is not in a directory that --upstream-sockets names"))
+		}
+	},
+		Entry("in it", "unix:/run/app/app.sock", true),
+		Entry("below", "unix:/run/app/more/app.sock", false),
+		Entry("elsewhere", "unix:/run/envoy/admin.sock", false),
+		Entry("with the same beginning", "unix:/run/app2/app.sock", false),
+		Entry("by a way out", "unix:/run/app/../envoy/admin.sock", false),
+		Entry("by a way out and back", "unix:/run/app/x/../app.sock", false),
+		Entry("a name without a file", "unix:@app", false),
+		Entry("relative", "unix:app.sock", false),
+	)
+
+	It("allow no Unix socket by default, whatever addresses they allow, and none that tenants of a cluster write", func() {
+		Expect(egress.Lists{}.Refusal("unix:/run/app/app.sock")).NotTo(BeEmpty())
+		Expect(egress.Lists{Allow: entries("*.sock", "app.sock")}.Refusal("unix:/run/app/app.sock")).NotTo(BeEmpty())
+		Expect((&egress.Foreign{}).Name("unix:/run/app/app.sock", 1)).To(Equal("is a Unix socket"))
+		Expect(egress.Lists{Deny: entries("10.0.0.0/8")}.MayResolveToDenied("unix:/run/app/app.sock")).To(BeFalse())
+	})
+
 	It("treat 0.0.0.0 as the loopback, where a connection to it ends up", func() {
 		for _, address := range []string{"0.0.0.0", "::", "localhost", "x.localhost", "127.1.2.3", "0x7f.1", "ip6-loopback", "LOCALHOST."} {
 			Expect(egress.Lists{Deny: entries("127.0.0.0/8", "::1")}.Refusal(address)).NotTo(BeEmpty(), address)

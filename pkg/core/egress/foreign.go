@@ -21,6 +21,9 @@ type Foreign struct {
 
 // Endpoint says why an endpoint must not have an address; "" if it may. The text follows the address in a sentence.
 func (f *Foreign) Endpoint(address string, port int) string {
+	if f != nil && strings.HasPrefix(address, socketPrefix) {
+		return "is a Unix socket"
+	}
 	if f == nil || Contains(f.Allow, address) {
 		return ""
 	}

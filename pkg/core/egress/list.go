@@ -3,6 +3,8 @@ package egress
 import (
 	"fmt"
 	"net/netip"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -75,6 +77,9 @@ func (e Entry) contains(address string, addrs []netip.Addr) bool {
 	return name == e.name
 }
 
+// socketPrefix begins an address that is a Unix socket.
+const socketPrefix = "unix:"
+
 // Lists are the operator's rules for the addresses of upstreams. The zero value allows
 // all.
 type Lists struct {
@@ -82,10 +87,21 @@ type Lists struct {
 	Allow []Entry
 	// Deny has the addresses that they must not have; it takes precedence.
 	Deny []Entry
+	// Sockets are the directories whose Unix sockets upstreams may be; empty means that none may.
+	Sockets []string
+	// AnySocket allows all of them: for checks of everything but addresses.
+	AnySocket bool
 }
 
 // Refusal says why an upstream must not have an address; "" if it may.
 func (l Lists) Refusal(address string) string {
+	if socket, is := strings.CutPrefix(address, socketPrefix); is {
+		// Not those below: what makes private directories in a listed one, such as a temporary one, keeps them private.
+		if l.AnySocket || slices.Contains(l.Sockets, path.Dir(socket)) && path.Clean(socket) == socket {
+			return ""
+		}
+		return fmt.Sprintf("its address %s is not in a directory that --upstream-sockets names", address)
+	}
 	addrs := KnownAddrs(address)
 	if e := find(l.Deny, address, addrs); e != nil {
 		return fmt.Sprintf("its address %s is in %s, which --upstream-deny names", address, e)
@@ -99,6 +115,9 @@ func (l Lists) Refusal(address string) string {
 // MayResolveToDenied reports whether the address is a DNS name that may resolve into a
 // denied network and is not allowed by name.
 func (l Lists) MayResolveToDenied(address string) bool {
+	if strings.HasPrefix(address, socketPrefix) {
+		return false
+	}
 	networks := false
 	for _, e := range l.Deny {
 		networks = networks || e.network.IsValid()

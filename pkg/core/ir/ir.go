@@ -414,10 +414,12 @@ type Outlier struct {
 
 // Endpoint is one address.
 type Endpoint struct {
-	// Address is an IP address, or a DNS name if DNS is set.
+	// Address is an IP address, or a DNS name if DNS is set. Of a Unix socket, it is the path after "unix:", and Port is 0.
 	Address string `json:"address"`
 	DNS     bool   `json:"dns,omitempty"`
 	Port    int    `json:"port"`
+	// Socket is the path of a Unix socket; empty means that it is none.
+	Socket string `json:"socket,omitempty"`
 	// Weight is at least 1.
 	Weight int `json:"weight"`
 	// Priority is 0 for the endpoints that receive requests first. Every number below it is that of another endpoint.

@@ -12,7 +12,8 @@ import (
 type Upstream struct {
 	ID   int64  `json:"upstream_id"`
 	Name string `json:"upstream_name" form:"Upstream_name,required"`
-	// An IPv4 or IPv6 address, or a DNS name, which Envoy resolves.
+	// An IPv4 or IPv6 address, a DNS name, which Envoy resolves, or unix:PATH, a Unix socket on the machine of the Envoy, in a
+	// directory of --upstream-sockets. The port of a socket has no effect.
 	IP   string `json:"upstream_ip" form:"Upstream_ip,required"`
 	Port int    `json:"upstream_port" form:"Upstream_port,required" range:"1-65535"`
 	// Weight among the upstreams of a route; 0 takes it out of rotation.
@@ -171,14 +172,25 @@ const UnverifiedMessage = "its certificate is not verified (Upstream_tls_insecur
 // IsDNSName reports whether Envoy has to resolve the address.
 func (u *Upstream) IsDNSName() bool {
 	_, err := netip.ParseAddr(u.IP)
-	return err != nil
+	_, socket := u.Socket()
+	return err != nil && !socket
 }
+
+// Socket returns the path of the Unix socket that is the address; false if it is none.
+func (u *Upstream) Socket() (path string, is bool) { return strings.CutPrefix(u.IP, SocketPrefix) }
+
+// SocketPrefix begins an address that is a Unix socket.
+const SocketPrefix = "unix:"
 
 // Validate implements Object.
 func (u *Upstream) Validate() []FieldError {
 	var v validator
 	v.name("Upstream_name", u.Name, true)
-	v.address("Upstream_ip", u.IP)
+	if path, is := u.Socket(); is {
+		v.socket("Upstream_ip", path)
+	} else {
+		v.address("Upstream_ip", u.IP)
+	}
 	if u.HCPath != "" {
 		v.urlPath("Upstream_hc_path", u.HCPath)
 	}
@@ -213,6 +225,9 @@ func (u *Upstream) validateTLS(v *validator) {
 				v.add(f.name, needsTLS)
 			}
 		}
+	}
+	if _, is := u.Socket(); is && u.SpeaksTLS() && !u.TLSInsecure && u.ValidationSubjectName == "" {
+		v.add("Upstream_validation_subjectname", "is required: a Unix socket has no name that a certificate could contain")
 	}
 	if u.ValidationSubjectName != "" {
 		v.address("Upstream_validation_subjectname", u.ValidationSubjectName)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"regexp/syntax"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -76,6 +78,16 @@ func (v *validator) finish(obj Object) []FieldError {
 func (v *validator) oneOf(field, s string, allowed []string) {
 	if !slices.Contains(allowed, s) {
 		v.add(field, "%q is not one of %s", s, strings.Join(allowed, ", "))
+	}
+}
+
+// maxSocket is the longest path that fits in the address of a Unix socket.
+const maxSocket = 107
+
+// socket accepts the absolute path of a Unix socket, in its shortest form.
+func (v *validator) socket(field, p string) {
+	if !filepath.IsAbs(p) || filepath.Clean(p) != p || p == "/" || len(p) > maxSocket || strings.ContainsFunc(p, unicode.IsControl) {
+		v.add(field, "%q is not an absolute path of at most %d bytes, without . and .., such as /run/app/app.sock", p, maxSocket)
 	}
 }
 

@@ -44,6 +44,26 @@ var _ = Describe("Upstream.Validate", func() {
 		}))
 	})
 
+	DescribeTable("refuses load balancing that the strategy does not have", func(strategy string, names ...string) {
+		u := validUpstream()
+		u.Strategy, u.ZoneMinCount, u.SlowStartSeconds, u.DNS, u.DNSFamily = strategy, 1, 1, "any", "v5"
+		Expect(fields(u.Validate())).To(Equal(append(names, "Upstream_dns", "Upstream_dns_family")))
+	},
+		Entry(nil, "round_robin"),
+		Entry(nil, "least_request"),
+		Entry(nil, "random", "Upstream_slowstart_seconds"),
+		Entry(nil, "ring_hash", "Upstream_zone_mincount", "Upstream_slowstart_seconds"),
+		Entry(nil, "maglev", "Upstream_zone_mincount", "Upstream_slowstart_seconds"),
+	)
+
+	It("requires the name in the certificate of a Unix socket", func() {
+		u := validUpstream()
+		u.IP, u.Protocol = "unix:/run/app.sock", "tls"
+		Expect(fields(u.Validate())).To(Equal([]string{"Upstream_validation_subjectname"}))
+		u.ValidationSubjectName = "app.example"
+		Expect(u.Validate()).To(BeEmpty())
+	})
+
 	DescribeTable("validates the address", func(ip string, ok bool) {
 		u := validUpstream()
 		u.IP = ip
@@ -60,6 +80,13 @@ var _ = Describe("Upstream.Validate", func() {
 		Entry("a name with a final dot", "backend.example.com.", true),
 		Entry("one label", "localhost", true),
 		Entry("a label with an underscore", "my_backend", true),
+		Entry("a Unix socket", "unix:/run/app/app.sock", true),
+		Entry("a relative socket", "unix:run/app.sock", false),
+		Entry("an abstract socket", "unix:@app", false),
+		Entry("a socket in no shortest form", "unix:/run/../app.sock", false),
+		Entry("a long socket", "unix:/"+strings.Repeat("a", 107), false),
+		Entry("a socket with a line feed", "unix:/run/a\nb", false),
+		Entry("a root", "unix:/", false),
 		Entry("a mistyped IPv4", "300.1.1.1", false),
 		Entry("too few parts", "192.0.2", false),
 		Entry("a port", "192.0.2.1:80", false),

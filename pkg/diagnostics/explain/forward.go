@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -238,10 +239,16 @@ func (c *Cluster) read(r, assignment *snapshot.Resource, share float64) error {
 			endpoint := Endpoint{
 				Address: address.GetAddress(), Port: address.GetPortValue(), Weight: 1, DNS: e.GetEndpoint().GetHostname() != "",
 			}
+			if pipe := e.GetEndpoint().GetAddress().GetPipe(); pipe != nil {
+				endpoint.Address = model.SocketPrefix + pipe.GetPath()
+			}
 			if w := e.GetLoadBalancingWeight(); w != nil {
 				endpoint.Weight = w.GetValue()
 			}
-			endpoint.TLS, endpoint.Zone, endpoint.Priority = tlsOf(&cluster, e), locality.GetLocality().GetZone(), locality.GetPriority()
+			if endpoint.Port > 0 { // nobody but Envoy reaches a socket
+				endpoint.TLS = tlsOf(&cluster, e)
+			}
+			endpoint.Zone, endpoint.Priority = locality.GetLocality().GetZone(), locality.GetPriority()
 			endpoint.Draining = e.GetHealthStatus() == corev3.HealthStatus_DRAINING
 			c.Endpoints = append(c.Endpoints, endpoint)
 		}

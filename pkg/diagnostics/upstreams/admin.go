@@ -1,10 +1,13 @@
 package upstreams
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 // Get requests a path of the admin endpoint of an Envoy, and decodes the JSON of the answer.
@@ -83,6 +86,7 @@ func (get Get) endpoints(ctx context.Context, filter string) (map[string]*cluste
 						Address string
 						Port    uint32 `json:"port_value"`
 					} `json:"socket_address"`
+					Pipe struct{ Path string }
 				}
 				Stats []struct {
 					Name  string
@@ -109,7 +113,7 @@ func (get Get) endpoints(ctx context.Context, filter string) (map[string]*cluste
 				counts[s.Name] = s.Value
 			}
 			next.endpoints = append(next.endpoints, endpoint{
-				Name: h.Hostname, Address: h.Address.Socket.Address, Port: h.Address.Socket.Port,
+				Name: h.Hostname, Address: cmp.Or(h.Address.Socket.Address, model.SocketPrefix+h.Address.Pipe.Path), Port: h.Address.Socket.Port,
 				FailedCheck: h.Health.FailedCheck, CheckTimeout: h.Health.CheckTimeout,
 				Pending: h.Health.PendingCheck, Ejected: h.Health.FailedOutlier,
 				Sent: counts["rq_total"], Active: counts["rq_active"], Success: counts["rq_success"],

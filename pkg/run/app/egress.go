@@ -17,7 +17,7 @@ import (
 )
 
 func upstreamLists(cfg config.Config) egress.Lists {
-	return egress.Lists{Allow: cfg.UpstreamAllow, Deny: cfg.UpstreamDeny}
+	return egress.Lists{Allow: cfg.UpstreamAllow, Deny: cfg.UpstreamDeny, Sockets: cfg.UpstreamSockets}
 }
 
 // thisMachine returns the names and addresses by which others, or an Envoy here, may

@@ -52,6 +52,8 @@ type Config struct {
 	// UpstreamAllow and UpstreamDeny are the addresses that upstreams may have
 	// and must not have.
 	UpstreamAllow, UpstreamDeny []egress.Entry
+	// UpstreamSockets are the directories whose Unix sockets upstreams may be.
+	UpstreamSockets []string
 	// ProviderAllow are special addresses that identity providers may have.
 	ProviderAllow []egress.Entry
 	// UpstreamCAFile has the certificate authorities for upstreams that name none, in

@@ -138,8 +138,9 @@ ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 otlp-traces: http://collector:4318
 otlp-metrics: https://collector/otlp
 zone: europe-west1-b
+upstream-sockets: /run/app, /run/shop/
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(41))
+		Expect(cfg.Explicit).To(HaveLen(42))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
@@ -153,7 +154,7 @@ zone: europe-west1-b
 		Expect(cfg).To(Equal(config.Config{
 			DataDir: "/var/lib/gw", APIAddr: "0.0.0.0:80", XDSAddr: "[::1]:0", SchemaWord: "word",
 			LogLevel: "debug", LogFormat: "json", AccessLog: "off", Proxy: "edge", Envoy: "/opt/envoy",
-			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", TrustedHops: 2, Zone: "europe-west1-b", AdminAddr: "127.0.0.1:0", Demo: true,
+			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", TrustedHops: 2, Zone: "europe-west1-b", UpstreamSockets: []string{"/run/app", "/run/shop"}, AdminAddr: "127.0.0.1:0", Demo: true,
 			InsecureAPI: true, APIHosts: []string{"api.example.com", "gw"}, APITLSCert: "/etc/gw.crt", APITLSKey: "/etc/gw.key",
 			XDSTLSCert: "/etc/xds.crt", XDSTLSKey: "/etc/xds.key", XDSTLSClientCA: "/etc/xds.ca", XDSTLSClientCRL: "/etc/xds.crl", InsecureXDS: true,
 			SecretKeyFile: "/etc/gw.secret", RevisionKeepAge: 48 * time.Hour, RevisionKeepEntries: 500,

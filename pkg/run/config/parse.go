@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -182,6 +183,21 @@ func hostNames(s string) ([]string, error) {
 			return nil, err
 		}
 		list = append(list, name)
+	}
+	return list, nil
+}
+
+// directories reads a comma-separated list of absolute paths; empty means none.
+func directories(s string) (list []string, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	for one := range strings.SplitSeq(s, ",") {
+		dir := filepath.Clean(strings.TrimSpace(one))
+		if !filepath.IsAbs(dir) || strings.ContainsRune(dir, 0) {
+			return nil, errNotAllowed
+		}
+		list = append(list, dir)
 	}
 	return list, nil
 }

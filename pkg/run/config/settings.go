@@ -169,6 +169,13 @@ func upstreamSettings() []Setting {
 			set:     setter(func(c *Config) *[]egress.Entry { return &c.UpstreamDeny }, addresses),
 		},
 		{
+			Name: "upstream-sockets", Type: "directories", commands: servers,
+			Usage: "directories, separated by commas, whose Unix sockets upstreams may be (default: none); " +
+				"whoever may write to the API reaches every socket in them that Envoy can open",
+			allowed: "a list of absolute paths such as /run/app,/run/shop",
+			set:     setter(func(c *Config) *[]string { return &c.UpstreamSockets }, directories),
+		},
+		{
 			Name: "allow-lua", Type: "bool", Default: "false", commands: servers,
 			Usage:   "allow filters that run scripts (http_filter_lua): whoever may write to the API runs code in every Envoy",
 			allowed: "true or false",

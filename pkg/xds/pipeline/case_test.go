@@ -30,6 +30,7 @@ type caseSettings struct {
 	RateLimitAddress string   `json:"ratelimit_address"`
 	UpstreamAllow    []string `json:"upstream_allow"`
 	UpstreamDeny     []string `json:"upstream_deny"`
+	UpstreamSockets  []string `json:"upstream_sockets"`
 	AllowLua         bool     `json:"allow_lua"`
 	// NoAuthorities means that the system has no certificate authorities.
 	NoAuthorities bool `json:"no_authorities"`
@@ -66,7 +67,7 @@ func (s caseSettings) compile() compile.Settings {
 	return compile.Settings{
 		Open: keyOf, Authorities: authorities,
 		AccessLog: s.AccessLog, RateLimitSocket: s.RateLimitSocket, RateLimitAddress: s.RateLimitAddress,
-		Lua: s.AllowLua, Upstreams: egress.Lists{Allow: entries(s.UpstreamAllow), Deny: entries(s.UpstreamDeny)},
+		Lua: s.AllowLua, Upstreams: egress.Lists{Allow: entries(s.UpstreamAllow), Deny: entries(s.UpstreamDeny), Sockets: s.UpstreamSockets},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/limits"
@@ -143,7 +144,10 @@ func Forwards(t *model.RouteTree) bool {
 
 // anything returns settings to check a route alone, regardless of this machine.
 func anything() compile.Settings {
-	return compile.Settings{Authorities: "any", Lua: true, Open: func(string, string) (string, error) { return "", nil }}
+	return compile.Settings{
+		Authorities: "any", Lua: true, Upstreams: egress.Lists{AnySocket: true},
+		Open: func(string, string) (string, error) { return "", nil },
+	}
 }
 
 // anyText returns the same settings, with a value in every secret.

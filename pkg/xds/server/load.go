@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/health"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -208,6 +209,9 @@ func endpointsIn(c *endpointv3.ClusterStats) iter.Seq2[Endpoint, *endpointv3.Ups
 			for _, e := range locality.GetUpstreamEndpointStats() {
 				address := e.GetAddress().GetSocketAddress()
 				at := Endpoint{c.GetClusterName(), address.GetAddress(), address.GetPortValue()}
+				if pipe := e.GetAddress().GetPipe(); pipe != nil {
+					at.Address = model.SocketPrefix + pipe.GetPath()
+				}
 				if len(at.Address) <= maxAddress && !yield(at, e) {
 					return
 				}

@@ -81,6 +81,9 @@ func loadAssignment(c *ir.Cluster) *endpointv3.ClusterLoadAssignment {
 			out.Endpoints = append(out.Endpoints, locality)
 		}
 		endpoint := &endpointv3.Endpoint{Address: socketAddress(e.Address, e.Port)}
+		if e.Socket != "" {
+			endpoint.Address = &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: e.Socket}}}
+		}
 		if e.DNS {
 			endpoint.Hostname = serverName(e.Address)
 		}
