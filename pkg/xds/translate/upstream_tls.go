@@ -6,6 +6,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -80,7 +81,11 @@ func secureUpstreams(out *clusterv3.Cluster, c *ir.Cluster) error {
 		return nil
 	}
 	seen := map[string]bool{}
-	for i, e := range out.GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints() {
+	var endpoints []*endpointv3.LbEndpoint
+	for _, locality := range out.GetLoadAssignment().GetEndpoints() {
+		endpoints = append(endpoints, locality.GetLbEndpoints()...)
+	}
+	for i, e := range endpoints {
 		kind := kinds[i]
 		match := &structpb.Struct{Fields: map[string]*structpb.Value{"name": structpb.NewStringValue(kind)}}
 		e.Metadata = &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{"envoy.transport_socket_match": match}}
