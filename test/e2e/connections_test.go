@@ -15,6 +15,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"golang.org/x/net/http2"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // client is a connection to the gateway.
@@ -170,12 +172,12 @@ var _ = Describe("The connections of clients", func() {
 	})
 
 	It("are bounded for each address, by the rate-limit engine", func() {
-		_, gw, _ := shop()
+		_, gw, b := shop()
 		gw.bound(`{"new_per_client": "3/year"}`)
-		from := func(address string) (statuses []int) {
+		from := func(port int, address string) (statuses []int) {
 			dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 			for range 5 {
-				conn, err := dialer.DialContext(limit(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(gw.port)))
+				conn, err := dialer.DialContext(limit(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 				Expect(err).NotTo(HaveOccurred())
 				status, _ := (&client{conn, bufio.NewReader(conn)}).ask("/")
 				Expect(conn.Close()).To(Succeed())
@@ -183,8 +185,18 @@ var _ = Describe("The connections of clients", func() {
 			}
 			return statuses
 		}
-		Expect(from("127.0.0.3")).To(Equal([]int{200, 200, 200, 0, 0}))
-		Expect(from("127.0.0.4")).To(Equal([]int{200, 200, 200, 0, 0}))
+		Expect(from(gw.port, "127.0.0.3")).To(Equal([]int{200, 200, 200, 0, 0}))
+		Expect(from(gw.port, "127.0.0.4")).To(Equal([]int{200, 200, 200, 0, 0}))
+		// Those of another mode count too, and the refused ones do not reach the backend.
+		port, err := testkit.FreePort()
+		Expect(err).NotTo(HaveOccurred())
+		post(gw.api, "/service", "Service_Name=raw", "fqdn=*", "Mode=tcp", "Port="+strconv.Itoa(port))
+		post(gw.api, "/service/raw/route", "Route_Name=all", "Route_prefix=/")
+		post(gw.api, "/service/raw/route/all/upstream/"+b.Name)
+		post(gw.api, "/proxy/gw/service/raw?wait=applied")
+		before := b.Requests()
+		Expect(from(port, "127.0.0.5")).To(Equal([]int{200, 200, 200, 0, 0}))
+		Expect(b.Requests() - before).To(BeEquivalentTo(3))
 		a, err := gw.api.Do(limit(), http.MethodGet, "/proxy/gw/ratelimit", "", "")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Body).To(And(ContainSubstring("connections/bounds"), ContainSubstring("remote_address=127.0.0.3")))

@@ -164,6 +164,6 @@ func l4Listener(t *model.ProxyTree, s Settings, port int, udp bool) *ir.L4Listen
 	l := Listener(t, s, ir.Needs{})
 	return &ir.L4Listener{
 		Address: l.Address, Port: port, UDP: udp, AccessLog: l.AccessLog, AccessLogs: l.AccessLogs, Lean: l.Lean,
-		ProxyProtocol: l.ProxyProtocol,
+		ProxyProtocol: l.ProxyProtocol, Clients: l.Clients,
 	}
 }

@@ -13,11 +13,13 @@ type L4Listener struct {
 	UDP bool `json:"udp,omitempty"`
 	// Services are sorted by name. Either there is one, which takes every connection, or each has ServerNames.
 	Services []*L4Service `json:"services"`
-	// AccessLog, AccessLogs, Lean and ProxyProtocol are those of the proxy's other listeners (see Listener).
+	// AccessLog, AccessLogs, Lean, ProxyProtocol and Clients are those of the proxy's other listeners (see Listener). Of
+	// Clients, what is about requests does not matter here.
 	AccessLog     bool           `json:"accessLog,omitempty"`
 	AccessLogs    []AccessLog    `json:"accessLogs,omitempty"`
 	Lean          bool           `json:"lean,omitempty"`
 	ProxyProtocol *ProxyProtocol `json:"proxyProtocol,omitempty"`
+	Clients       *Clients       `json:"clients,omitempty"`
 }
 
 // L4Service sets where the connections or datagrams of a service go.

@@ -87,6 +87,7 @@ func L4Listener(l *ir.L4Listener) (*listenerv3.Listener, error) {
 	out := &listenerv3.Listener{
 		Name: L4Name(l), Address: socketAddress(l.Address, l.Port), PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
 	}
+	boundSockets(l.Clients, out)
 	var err error
 	if out.ListenerFilters, err = readProxyProtocol(l.ProxyProtocol); err != nil {
 		return nil, err
@@ -144,6 +145,10 @@ func l4Chain(l *ir.L4Listener, s *ir.L4Service) (*listenerv3.FilterChain, error)
 	}
 	if len(s.Clusters) == 0 { // it closes the connection
 		return out, add("envoy.filters.network.direct_response", &directv3.Config{})
+	}
+	var err error
+	if out.Filters, err = boundConnections(l.Clients); err != nil {
+		return nil, err
 	}
 	proxy, err := tcpProxy(l, s)
 	if err != nil {

@@ -56,6 +56,7 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 	out.ListenerFilters = append(out.ListenerFilters, inspector)
 	passthrough := &ir.L4Listener{
 		Services: l.TLS.Passthrough, AccessLog: l.AccessLog, AccessLogs: l.AccessLogs, Lean: l.Lean, ProxyProtocol: l.ProxyProtocol,
+		Clients: l.Clients,
 	}
 	if out.FilterChainMatcher, err = chainMatcher(l.TLS.Chains, passthrough); err != nil {
 		return err
