@@ -215,9 +215,15 @@ func (c *crowd) expectNone() {
 // echoDatagrams runs a backend that answers datagrams with a text and what they have, until the end of the spec.
 func echoDatagrams(first string) talker {
 	GinkgoHelper()
+	return answerDatagrams(strings.TrimSpace(first), func(question []byte) []byte { return append([]byte(first), question...) })
+}
+
+// answerDatagrams runs a backend that answers datagrams until the end of the spec.
+func answerDatagrams(name string, answer func(question []byte) []byte) talker {
+	GinkgoHelper()
 	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	Expect(err).NotTo(HaveOccurred())
-	t := talker{strings.TrimSpace(first), conn.LocalAddr().(*net.UDPAddr).Port, &atomic.Int64{}}
+	t := talker{name, conn.LocalAddr().(*net.UDPAddr).Port, &atomic.Int64{}}
 	var all sync.WaitGroup
 	all.Go(func() {
 		buffer := make([]byte, 65536)
@@ -227,7 +233,7 @@ func echoDatagrams(first string) talker {
 				return
 			}
 			t.accepted.Add(1)
-			_, _ = conn.WriteTo(append([]byte(first), buffer[:n]...), from)
+			_, _ = conn.WriteTo(answer(buffer[:n]), from)
 		}
 	})
 	DeferCleanup(func() {
