@@ -2,11 +2,15 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -90,5 +94,38 @@ var _ = Describe("A program that speaks no HTTP", func() {
 		Expect(session).To(HaveKeyWithValue("protocol", "udp"))
 		Expect(session["bytes_received"]).To(BeNumerically(">", 20))
 		Expect(session["bytes_sent"]).To(BeNumerically(">", 30))
+	})
+})
+
+var _ = Describe("The commands of docs/tcp.md", func() {
+	It("do what the page says", func() {
+		s, _ := secure()
+		remove(s.api, "/proxy/gw")
+		text, err := os.ReadFile("../../docs/tcp.md")
+		Expect(err).NotTo(HaveOccurred())
+		pair, err := s.authority.Issue(testkit.CertificateOptions{Names: []string{"mail.example.com"}})
+		Expect(err).NotTo(HaveOccurred())
+		cert, err := tls.X509KeyPair([]byte(pair.Cert), []byte(pair.Key))
+		Expect(err).NotTo(HaveOccurred())
+		db, mail := talk("db", nil), talk("mail", &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
+		names, tcp, udp := echoDatagrams("dns "), freePort(), freeDatagramPort()
+		change := strings.NewReplacer(
+			"http://127.0.0.1:1323", s.api.URL, "15432", strconv.Itoa(tcp), "15353", strconv.Itoa(udp),
+			"10.0.0.5", "127.0.0.1", "10.0.0.6", "127.0.0.1", "10.0.0.7", "127.0.0.1",
+			"Upstream_port=5432", "Upstream_port="+strconv.Itoa(db.port), "Upstream_port=993", "Upstream_port="+strconv.Itoa(mail.port),
+			"Upstream_port=53", "Upstream_port="+strconv.Itoa(names.port),
+		)
+		script := "set -e\nA=" + s.api.URL + "\ncurl() { command curl -sS --fail-with-body \"$@\"; }\n"
+		blocks := regexp.MustCompile("(?s)\n```\n(.*?)\n```\n").FindAllStringSubmatch(string(text), -1)
+		Expect(blocks).To(HaveLen(3))
+		for _, block := range blocks {
+			script += change.Replace(block[1]) + "\n"
+		}
+		out, err := exec.CommandContext(limit(), "sh", "-c", script).CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), "%s\n%s", script, out)
+		Eventually(func() string { return who(tcp, nil) }).Should(Equal("db"))
+		client := &tls.Config{ServerName: "mail.example.com", RootCAs: s.authority.Pool(), MinVersion: tls.VersionTLS12}
+		Eventually(func() string { return who(s.httpsPort, client) }).Should(Equal("mail"))
+		Eventually(func() string { return datagrams(udp).ask("a") }).Should(Equal("dns a"))
 	})
 })

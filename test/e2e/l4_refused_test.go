@@ -14,6 +14,7 @@ import (
 var _ = Describe("What a service of another mode than http cannot have", func() {
 	It("is refused by name, whatever comes first", func() {
 		g := serve()
+		_, api, _ := strings.Cut(strings.TrimPrefix(g.API.URL, "http://"), ":")
 		call := func(method, path, fields string) string {
 			GinkgoHelper()
 			a, err := g.API.Do(limit(), method, path, "application/x-www-form-urlencoded", fields)
@@ -67,6 +68,7 @@ var _ = Describe("What a service of another mode than http cannot have", func() 
 			{"PATCH", "/service/dns", "Port=8443", `422 which wants UDP port 8443, which is the Https_port of proxy gw, and kept for HTTP/3`},
 			{"PATCH", "/service/pass", "Port=5432", `422 which wants TCP port 5432, which service db has`},
 			{"PATCH", "/service/dns", "Mode=tcp", `422 which wants TCP port 5432, which service db has`},
+			{"PATCH", "/service/db", "Port=" + api, `422 which wants port ` + api + `, where Gatehouse's own API is`},
 			{"PATCH", "/proxy/gw", "Http_port=5432", `422 proxy "gw" serves service "db", which wants port 5432, which is the Http_port of proxy gw`},
 		} {
 			answer := call(refused.method, refused.path, refused.fields)

@@ -117,6 +117,9 @@ func (c checker) checkPage(page []store.Written) error {
 		if err := c.checkPassword(w); err != nil {
 			return err
 		}
+		if err := c.checkPort(w); err != nil {
+			return err
+		}
 		if err := c.check(w.After); err != nil {
 			return err
 		}
