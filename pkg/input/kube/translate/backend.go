@@ -33,6 +33,8 @@ type wish struct {
 	repeated bool
 	// protocol applies if the settings name none; empty means the Service's protocol.
 	protocol string
+	// protocolOfPort is the protocol of the Service's port; empty means TCP.
+	protocolOfPort corev1.Protocol
 	// subject is the name that a certificate must contain if the settings do not specify it; empty
 	// means the address.
 	subject string
@@ -53,7 +55,7 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 	if svc == nil {
 		return "", missing
 	}
-	port, number, fault := portOf(svc, w.port)
+	port, number, fault := portOf(svc, w.port, w.protocolOfPort)
 	if fault != "" {
 		s.problem(w.portAt, RefNotFound, "%s %s", w.ref, fault)
 		return "", missing
@@ -63,7 +65,7 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 			return "", missing
 		}
 		w.ref = ref
-		if port, number, fault = portOf(svc, intstr.FromInt(number)); fault != "" {
+		if port, number, fault = portOf(svc, intstr.FromInt(number), w.protocolOfPort); fault != "" {
 			s.problem(w.portAt, RefNotFound, "%s %s", w.ref, fault)
 			return "", missing
 		}
@@ -75,14 +77,20 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 		// With the final dot, the search domains of Envoy's resolver, such as those of its Pod, do not apply.
 		u.IP = strings.TrimSuffix(svc.Spec.ExternalName, ".") + "."
 	} else {
-		from = &backend{service: w.ref, port: port.Name, number: cmp.Or(port.TargetPort.IntValue(), number)}
+		from = &backend{
+			service: w.ref, port: port.Name, number: cmp.Or(port.TargetPort.IntValue(), number), protocol: w.protocolOfPort,
+		}
 	}
 	plain := *u
 	nameCertificate(&plain, from, "")
 	u.Protocol = cmp.Or(w.protocol, u.Protocol)
 	mapping.ReadBackend(&gatewayv1.Backend{BackendSettings: w.settings}, w.settingsAt, u, s.secretOf)
 	nameCertificate(u, from, w.subject)
-	u.Name = upstreamName(w.ref.Namespace, w.ref.Name, number, variantOf(plain, *u, w))
+	variant := variantOf(plain, *u, w)
+	if w.protocolOfPort == corev1.ProtocolUDP { // whose ports have numbers of their own
+		variant = strings.TrimPrefix(variant+"-udp", "-")
+	}
+	u.Name = upstreamName(w.ref.Namespace, w.ref.Name, number, variant)
 	if w.weight != nil {
 		u.Weight = int(*w.weight)
 	}
@@ -150,11 +158,14 @@ func variantOf(plain, u model.Upstream, w wish) string {
 }
 
 // portOf finds a port of a Service and its number. fault says why there is none; it follows the name of
-// the Service in a sentence. An ExternalName Service need not list its ports.
-func portOf(svc *corev1.Service, wanted intstr.IntOrString) (port corev1.ServicePort, number int, fault string) {
+// the Service in a sentence. An ExternalName Service need not list its ports. An empty protocol is TCP.
+func portOf(
+	svc *corev1.Service, wanted intstr.IntOrString, protocol corev1.Protocol,
+) (port corev1.ServicePort, number int, fault string) {
+	protocol = cmp.Or(protocol, corev1.ProtocolTCP)
 	var have []string
 	for _, p := range svc.Spec.Ports {
-		if p.Protocol != "" && p.Protocol != corev1.ProtocolTCP {
+		if cmp.Or(p.Protocol, corev1.ProtocolTCP) != protocol {
 			continue
 		}
 		if wanted.Type == intstr.Int && p.Port == wanted.IntVal || wanted.Type == intstr.String && p.Name == wanted.StrVal {
@@ -170,9 +181,9 @@ func portOf(svc *corev1.Service, wanted intstr.IntOrString) (port corev1.Service
 	case svc.Spec.Type == corev1.ServiceTypeExternalName && wanted.Type == intstr.Int && wanted.IntVal > 0:
 		return corev1.ServicePort{Port: wanted.IntVal}, int(wanted.IntVal), ""
 	case len(have) == 0:
-		return port, 0, "has no TCP port"
+		return port, 0, fmt.Sprintf("has no %s port", protocol)
 	}
-	return port, 0, fmt.Sprintf("has no TCP port %s; it has %s", wanted.String(), strings.Join(have, ", "))
+	return port, 0, fmt.Sprintf("has no %s port %s; it has %s", protocol, wanted.String(), strings.Join(have, ", "))
 }
 
 // secretRef returns the Secret that a reference names.

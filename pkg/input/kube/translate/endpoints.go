@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,8 @@ type backend struct {
 	port    string
 	// number is the port for an EndpointSlice that does not set it.
 	number int
+	// protocol is that of the port; empty means TCP.
+	protocol corev1.Protocol
 }
 
 // sameService reports whether two versions of a Service are equal in the fields that are read.
@@ -62,7 +65,8 @@ func portsOf(slice *discoveryv1.EndpointSlice, b backend) (ports []int) {
 	for _, p := range slice.Ports {
 		switch {
 		case p.Name != nil && *p.Name != b.port, p.Name == nil && b.port != "":
-		case p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP:
+		case p.Protocol != nil && *p.Protocol != cmp.Or(b.protocol, corev1.ProtocolTCP),
+			p.Protocol == nil && b.protocol == corev1.ProtocolUDP:
 		case p.Port == nil:
 			ports = append(ports, b.number)
 		default:

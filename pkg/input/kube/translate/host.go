@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/kube/mapping"
@@ -62,7 +64,7 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 		s.make(&model.ServiceFilter{Service: svc.Name, Filter: f.name}, f.path)
 	}
 	for _, r := range routes {
-		r.l4 = svc.IsL4()
+		r.mode = svc.Mode
 		s.route(r)
 	}
 }
@@ -213,14 +215,18 @@ func (s *scope) services(r *routeReading) (uses []filterUse, broken bool) {
 		ref := Ref{KindService, cmp.Or(string(b.Namespace), s.of.Namespace), string(b.Name)}
 		id := ref.String() + " " + b.Port.String()
 		seen[id]++
-		settings := b.BackendSettings
-		if r.l4 { // appProtocol says what clients speak
+		settings, protocol := b.BackendSettings, corev1.Protocol("")
+		if r.mode != model.ModeHTTP { // appProtocol says what clients speak
 			settings.Protocol = cmp.Or(settings.Protocol, "http")
+		}
+		if r.mode == model.ModeUDP {
+			protocol = corev1.ProtocolUDP
 		}
 		name, f := s.upstream(wish{
 			at: at + ".name", portAt: at + ".port", settingsAt: at, ref: ref, port: b.Port, settings: settings,
-			weight: b.Weight,
-			place:  fmt.Sprintf("%s/%s/%s/%d", s.of.Namespace, s.of.Name, r.Name, seen[id]), repeated: seen[id] > 1,
+			protocolOfPort: protocol,
+			weight:         b.Weight,
+			place:          fmt.Sprintf("%s/%s/%s/%d", s.of.Namespace, s.of.Name, r.Name, seen[id]), repeated: seen[id] > 1,
 		})
 		broken = broken || f == unusable
 		if f == granted {

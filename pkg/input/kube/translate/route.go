@@ -15,8 +15,8 @@ type routeReading struct {
 	*mapping.Route
 	at   string
 	spec *gatewayv1.Route
-	// l4 means that the route is that of a host of a mode other than http.
-	l4 bool
+	// mode is that of the host.
+	mode string
 }
 
 // readRoutes reads the routes of a host. unreadable says that the conditions of one of them
@@ -34,7 +34,7 @@ func (s *scope) readRoutes(service string, specs []gatewayv1.Route) (routes []*r
 			}
 			names[name] = true
 		}
-		r := &routeReading{mapping.ReadRoute(&specs[i], at, invalid), at, &specs[i], false}
+		r := &routeReading{mapping.ReadRoute(&specs[i], at, invalid), at, &specs[i], model.ModeHTTP}
 		r.Service, unreadable = service, unreadable || r.Unreadable
 		routes = append(routes, r)
 	}
