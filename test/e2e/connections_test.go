@@ -164,7 +164,8 @@ var _ = Describe("The connections of clients", func() {
 			return status
 		}).Should(Equal(200))
 		// The age of a connection ends it although it is busy.
-		for status, last := 200, false; !last; {
+		for last := false; !last; {
+			var status int
 			status, last = open[1].ask("/?delay=50ms")
 			Expect(status).To(Equal(200))
 		}

@@ -45,7 +45,7 @@ func boundConnections(c *ir.Clients) (filters []*listenerv3.Filter, err error) {
 	}
 	if c.MaxConnections > 0 {
 		add("envoy.filters.network.connection_limit", &connectionlimitv3.ConnectionLimit{
-			StatPrefix: "clients", MaxConnections: wrapperspb.UInt64(uint64(c.MaxConnections)), //nolint:gosec // at most a million
+			StatPrefix: "clients", MaxConnections: wrapperspb.UInt64(uint64(c.MaxConnections)),
 		})
 	}
 	if l := c.NewPerClient; l != nil {
