@@ -71,7 +71,9 @@ var _ = Describe("A request costs no more than docs/performance.md says:", Order
 			tracedNone: traced(0, false).start(ctx, plain, "--access-log", "off"),
 			tracedSome: traced(1, false).start(ctx, plain, "--access-log", "off"),
 			tracedAll:  traced(100, false).start(ctx, plain, "--access-log", "off"),
-			triesNone:  traced(0, true).start(ctx, plain, "--access-log", "off"),
+			passing: w.start(ctx, append(slices.Clone(plain), part{host: "passed", mode: model.ModeTLS, fqdn: "*.test"}),
+				"--access-log", "off"),
+			triesNone: traced(0, true).start(ctx, plain, "--access-log", "off"),
 		}
 	}, NodeTimeout(10*time.Minute))
 

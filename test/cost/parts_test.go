@@ -21,6 +21,7 @@ const (
 	leanLogged = "lean, JSON access log"
 
 	balanced   = "PROXY protocol"
+	passing    = "HTTPS, beside a service of mode `tls`"
 	bounded    = "bounds of connections"
 	collected  = "access log to a collector"
 	chosen     = "JSON access log, not `always`"
@@ -42,6 +43,8 @@ type part struct {
 	envoy, beside string
 	// host is the name of the service; its host name is fqdn, or host.test.
 	host, fqdn string
+	// mode is that of the service; empty means http.
+	mode string
 	// tls and http2 are how the request is sent.
 	tls, http2 bool
 	// kind and config are the filter of the service.
@@ -95,6 +98,7 @@ func parts() []part {
 		{name: tracedAll, envoy: tracedAll, host: "plain", batch: 300}, // Envoy sends 50 spans at a time
 		{name: triesNone, envoy: triesNone, host: "plain"},
 		{name: "HTTPS", envoy: silent, host: "plain", tls: true, beside: "by hand, HTTPS"},
+		{name: passing, envoy: passing, host: "plain", tls: true, beside: "by hand, HTTPS"},
 		{name: "HTTP/2 with TLS", envoy: silent, host: "plain", tls: true, http2: true, beside: "by hand, HTTP/2 with TLS"},
 		{name: "a wildcard host", envoy: silent, host: "wild", fqdn: "*.wild.test"},
 		{name: "404 for an unknown host", envoy: silent, host: "nobody", absent: true, status: http.StatusNotFound},
@@ -221,6 +225,9 @@ func document(w world, services []part) object {
 		s := object{
 			"service_name": p.host, "fqdn": p.domain(), "proxies": list{"gw"},
 			"routes": list{object{"route_name": "root", "route_prefix": "/", "upstreams": list{"backend"}}},
+		}
+		if p.mode != "" {
+			s["mode"] = p.mode
 		}
 		if p.host == "plain" {
 			s["secrets"] = list{"plain"}

@@ -43,7 +43,11 @@ func (a *Answer) DescribeHealth() {
 	}
 	switch {
 	case a.Forward.isIll():
-		a.endWith(NoHealthyUpstream, http.StatusServiceUnavailable, "answer", "no upstream receives requests: "+first)
+		status := http.StatusServiceUnavailable
+		if a.Request.Method == "" { // the connection is closed
+			status = 0
+		}
+		a.endWith(NoHealthyUpstream, status, "answer", "no upstream receives requests: "+first)
 	case ill == 1 && all == 1:
 		a.Message += ", but " + first
 	case ill > 0:
