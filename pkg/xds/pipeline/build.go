@@ -82,8 +82,9 @@ type proxy struct {
 	// needs is what the routes of its services need from the listener.
 	needs    ir.Needs
 	keyLists keyLists
-	// hasL4 means that it has services of a mode other than http.
-	hasL4 bool
+	// hasL4 means that it has services of a mode other than http. passes means that some have names: then a host of
+	// another service may change the listener.
+	hasL4, passes bool
 	// listeners are the versions of the listeners. relistened is the revision at which one
 	// last changed.
 	listeners  string
@@ -140,8 +141,9 @@ func (b *Build) Apply(change model.Change) Result {
 	for i, built := range b.buildServices(touched.Services) {
 		name := touched.Services[i]
 		b.limits.due[name] = struct{}{}
-		needed := b.needsOf(name)
+		needed, l4 := b.needsOf(name), b.hasL4([]string{name})
 		b.applyService(name, built)
+		l4 = l4 || b.hasL4([]string{name})
 		result.Conditions["service "+name] = built.conditions
 		needsChanged := !needed.Equal(b.needsOf(name))
 		for _, p := range b.config.ProxiesOf(name) {
@@ -149,7 +151,7 @@ func (b *Build) Apply(change model.Change) Result {
 				state.services[name] = struct{}{}
 				b.setHost(state, name, b.config.Proxy(p))
 				dirty[p] = state
-				if needsChanged || state.needs.HasWildcard() || state.hasL4 || b.hasL4([]string{name}) {
+				if needsChanged || state.needs.HasWildcard() || l4 || state.passes {
 					relisten[p] = b.config.Proxy(p)
 				}
 			}
@@ -318,7 +320,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	p.needs = b.needsOf(services...)
 	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
 	l4 := b.l4Of(p, tree, services)
-	p.hasL4, p.l4 = b.hasL4(services), l4.Conditions
+	p.hasL4, p.passes, p.l4 = b.hasL4(services), b.passes(services), l4.Conditions
 	listeners, named, err := encodeListeners(b.listeners(tree, p.needs, services, l4), l4.Listeners, tree.Proxy.Key(), newClusterCache(b.secrets))
 	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree))
 	p.refused = nil

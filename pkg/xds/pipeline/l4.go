@@ -82,6 +82,14 @@ func (b *Build) hasL4(services []string) bool {
 	})
 }
 
+// passes reports whether one of the services gets connections by name.
+func (b *Build) passes(services []string) bool {
+	return slices.ContainsFunc(services, func(name string) bool {
+		s := b.services[name]
+		return s != nil && s.l4 != nil && len(s.l4.ServerNames) > 0
+	})
+}
+
 // encodeL4 encodes a listener and the secrets that it names. The services have its clusters.
 func encodeL4(l *ir.L4Listener) (*snapshot.Resource, snapshot.Named, error) {
 	var named snapshot.Named
