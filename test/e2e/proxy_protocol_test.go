@@ -114,3 +114,34 @@ var _ = Describe("The PROXY protocol", func() {
 		}
 	})
 })
+
+var _ = Describe("The PROXY protocol to an upstream", func() {
+	It("comes before TLS, on health checks too, and a change loses no request", func() {
+		s, _ := secure()
+		s.serve("shop", "shop.test", "shop.test")
+		inner := s.gateway
+		a, err := inner.api.Do(limit(), http.MethodPut, "/globalconfig/balancers?wait=applied&timeout=20s", "application/json",
+			`{"globalconfig_type": "globalconfig_proxyprotocol", "config": {"from": ["127.0.0.1"]}}`)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Status).To(Equal(http.StatusCreated), a.Body)
+
+		_, gw := standalone("--access-log", "off")
+		post(gw.api, "/secret", "Secret_name=ca", "Secret_cert="+s.authority.PEM)
+		post(gw.api, "/upstream", append([]string{
+			"Upstream_name=inner", "Upstream_ip=127.0.0.1", "Upstream_port=" + strconv.Itoa(s.httpsPort), "Upstream_protocol=h2", "Upstream_hc_host=shop.test",
+			"Upstream_validation_cacertificate=ca", "Upstream_validation_subjectname=shop.test", "Upstream_proxyprotocol=v1",
+		}, checked...)...)
+		addService(gw.api, "shop", "*", "inner")
+		addProxy(gw.api, "gw", gw.port, "shop")
+		Eventually(func() string {
+			r, _ := gw.send(http.MethodGet, "shop.test", "/") // until it listens
+			return r.Echo.Headers.Get("X-Envoy-External-Address")
+		}).Should(Equal("127.0.0.1"))
+		Eventually(saidOf).WithArguments(gw.api, "shop.test").Should(HavePrefix("healthy: "))
+		_, stop := gw.traffic("shop.test", 200)
+		for _, version := range []string{"v2", "v1", "v2"} {
+			change(gw.api, "/upstream/inner?wait=applied", fmt.Sprintf(`{"upstream_proxyprotocol":%q}`, version))
+		}
+		stop()
+	})
+})

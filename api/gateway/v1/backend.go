@@ -65,6 +65,11 @@ type BackendSettings struct {
 	// How the host name of an ExternalName Service is resolved.
 	// +optional
 	DNS *BackendDNS `json:"dns,omitempty"`
+	// Whether each connection begins with the PROXY protocol, version 1 or 2, which says whose connection to the gateway it
+	// passes on. The Service must read it. Default: none.
+	// +optional
+	// +kubebuilder:validation:Enum=none;v1;v2
+	ProxyProtocol string `json:"proxyProtocol,omitempty" model:"upstream_proxyprotocol"`
 	// How the gateway verifies the Service's certificate, if the protocol is tls or h2.
 	// +optional
 	TLS *BackendTLS `json:"tls,omitempty"`

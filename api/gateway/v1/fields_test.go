@@ -146,7 +146,7 @@ var _ = Describe("The fields", func() {
 			delete(said, path)
 		}
 		Expect(said).To(Equal(map[string]string{
-			b + "strategy": u.Strategy, b + "dns.mode": u.DNS, b + "dns.family": u.DNSFamily, "virtualhost.tls.https": s.HTTPS, "virtualhost.mode": s.Mode, b + "healthCheck.type": u.HCType,
+			b + "strategy": u.Strategy, b + "dns.mode": u.DNS, b + "dns.family": u.DNSFamily, b + "proxyProtocol": u.ProxyProtocol, "virtualhost.tls.https": s.HTTPS, "virtualhost.mode": s.Mode, b + "healthCheck.type": u.HCType,
 			b + "protocol":                           "derived", // from appProtocol of the Service's port
 			b + "healthCheck.host":                   "the",     // name of Envoy's cluster
 			b + "tls.subjectName":                    "the",     // host name of an ExternalName Service

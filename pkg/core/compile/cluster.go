@@ -60,6 +60,7 @@ type settings struct {
 	zoneMin            int
 	slowStart          time.Duration
 	dns                ir.DNS
+	proxyProtocol      string
 }
 
 func settingsOf(u *model.Upstream) settings {
@@ -80,6 +81,9 @@ func settingsOf(u *model.Upstream) settings {
 	}
 	if s.discovered = u.IsDiscovered(); s.discovered && u.Strategy == "random" {
 		s.alone = u.Name // it has many endpoints or few, and Envoy's RANDOM ignores the weights of endpoints
+	}
+	if u.ProxyProtocol != "none" {
+		s.proxyProtocol = u.ProxyProtocol
 	}
 	s.zoneMin, s.slowStart = u.ZoneMinCount, seconds(u.SlowStartSeconds)
 	if u.IsDNSName() && !s.discovered {
@@ -133,6 +137,7 @@ func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir
 		Name: ClusterName(names), Upstreams: names, Strategy: s.strategy, Protocol: s.protocol,
 		Connections: s.connections, Limits: s.limits, PanicThreshold: s.panicThreshold,
 		ZoneMin: s.zoneMin, SlowStart: s.slowStart, DNS: s.dns,
+		ProxyProtocol: s.proxyProtocol,
 	}
 	if s.healthCheck != (ir.HealthCheck{}) {
 		c.HealthCheck = &s.healthCheck

@@ -60,6 +60,7 @@ var _ = Describe("Clusters", func() {
 		Entry("the failures until ejection", func(u *model.Upstream) { u.OutlierThresholdCount = 1 }),
 		Entry("the ejection time", func(u *model.Upstream) { u.OutlierEjectionSeconds = 1 }),
 		Entry("the endpoints of their zone", func(u *model.Upstream) { u.ZoneMinCount = 1 }),
+		Entry("the PROXY protocol", func(u *model.Upstream) { u.ProxyProtocol = "v2" }),
 		Entry("slow start", func(u *model.Upstream) { u.SlowStartSeconds = 1 }),
 		Entry("the panic threshold", func(u *model.Upstream) { u.PanicThresholdPercent = 1 }),
 	)

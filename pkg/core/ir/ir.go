@@ -335,6 +335,8 @@ type Cluster struct {
 	SlowStart time.Duration `json:"slowStart,omitempty"`
 	// DNS sets how names are resolved.
 	DNS DNS `json:"dns,omitzero"`
+	// ProxyProtocol is the version of the PROXY protocol with which connections begin, v1 or v2; empty means none.
+	ProxyProtocol string `json:"proxyProtocol,omitempty"`
 }
 
 // DNS sets how names are resolved. The zero value means all addresses, IPv4 rather than IPv6, and a look-up each 5 s.

@@ -38,6 +38,10 @@ type Upstream struct {
 	DNSFamily string `json:"upstream_dns_family" form:"Upstream_dns_family"`
 	// Time between look-ups of a DNS name; 0 means the time to live of its records, or 5 if that is 0.
 	DNSRefreshSeconds int `json:"upstream_dns_refreshseconds" form:"Upstream_dns_refreshseconds" range:"0-86400"`
+	// Each connection begins with the PROXY protocol, version 1 or 2, which says whose connection to the gateway it passes
+	// on. The upstream must read it. Each connection to the gateway has connections of its own to the upstream then.
+	// +enum=ProxyProtocols
+	ProxyProtocol string `json:"upstream_proxyprotocol" form:"Upstream_proxyprotocol"`
 	// What an active health check is: http is a request, tcp a connection, for services of mode tcp and tls.
 	// +schema=HCType
 	HCType string `json:"upstream_hc_type" form:"Upstream_hc_type"`
@@ -125,6 +129,9 @@ func DNSFamilies() []string {
 	return []string{"v4_preferred", "v6_preferred", "v4_only", "v6_only", "all"}
 }
 
+// ProxyProtocols lists the allowed values of Upstream.ProxyProtocol.
+func ProxyProtocols() []string { return []string{"none", "v1", "v2"} }
+
 // NewUpstream returns an upstream with the defaults of rest-api.md and, for what
 // it does not name, those of docs/routing.md, which has the reasons.
 func NewUpstream() *Upstream {
@@ -132,6 +139,7 @@ func NewUpstream() *Upstream {
 		Weight: 100, HCType: HCTypeHTTP, HCIntervalSeconds: 5, HCTimeoutSeconds: 2,
 		HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 2,
 		Strategy: "round_robin", Protocol: "http", DNS: "strict", DNSFamily: "v4_preferred", DNSRefreshSeconds: 5,
+		ProxyProtocol:         "none",
 		ConnectTimeoutSeconds: 5, IdleTimeoutSeconds: 4, KeepaliveIntervalSeconds: 30,
 		MaxConnections: 4096, MaxPending: 4096, MaxRequests: 4096, MaxRetries: 4096, RetryBudgetMinCount: 3,
 		OutlierThresholdCount: 3, OutlierEjectionSeconds: 3,
@@ -258,6 +266,7 @@ func (u *Upstream) validateBalancing(v *validator) {
 	}
 	v.oneOf("Upstream_dns", u.DNS, DNSModes())
 	v.oneOf("Upstream_dns_family", u.DNSFamily, DNSFamilies())
+	v.oneOf("Upstream_proxyprotocol", u.ProxyProtocol, ProxyProtocols())
 }
 
 // hashes reports whether the strategy chooses by a hash of the request.

@@ -34,7 +34,7 @@ var _ = Describe("Upstream.Validate", func() {
 			MaxRetries: -1, RetryBudgetPercent: 101, RetryBudgetMinCount: -1, OutlierThresholdCount: -1, PanicThresholdPercent: 101,
 		}
 		Expect(fields(u.Validate())).To(Equal([]string{
-			"Upstream_name", "Upstream_ip", "Upstream_port", "Upstream_weight", "Upstream_priority", "Upstream_zone", "Upstream_zone_mincount", "Upstream_slowstart_seconds", "Upstream_dns", "Upstream_dns_family", "Upstream_dns_refreshseconds", "Upstream_hc_type", "Upstream_hc_path", "Upstream_hc_host",
+			"Upstream_name", "Upstream_ip", "Upstream_port", "Upstream_weight", "Upstream_priority", "Upstream_zone", "Upstream_zone_mincount", "Upstream_slowstart_seconds", "Upstream_dns", "Upstream_dns_family", "Upstream_dns_refreshseconds", "Upstream_proxyprotocol", "Upstream_hc_type", "Upstream_hc_path", "Upstream_hc_host",
 			"Upstream_hc_intervalseconds", "Upstream_hc_timeoutseconds",
 			"Upstream_hc_unhealthythresholdcount", "Upstream_hc_healthythresholdcount",
 			"Upstream_strategy", "Upstream_protocol",

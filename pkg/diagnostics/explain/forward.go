@@ -17,6 +17,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -324,7 +325,7 @@ func ReadCluster(r *snapshot.Resource, assignments []*snapshot.Resource) (Cluste
 
 // protocolOf returns the protocol of a cluster as upstreams name it.
 func protocolOf(c *clusterv3.Cluster, options *httpv3.HttpProtocolOptions) string {
-	h2, tls := options.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil, c.GetTransportSocket() != nil
+	h2, tls := options.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil, socketOf(c, nil).GetTypedConfig().MessageIs(&tlsv3.UpstreamTlsContext{})
 	return map[[2]bool]string{{false, false}: "http", {true, false}: "h2c", {false, true}: "tls", {true, true}: "h2"}[[2]bool{h2, tls}]
 }
 

@@ -6,6 +6,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	upstreamproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/proxy_protocol/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -59,13 +60,19 @@ func tlsOf(c *clusterv3.Cluster, e *endpointv3.LbEndpoint) *UpstreamTLS {
 }
 
 func socketOf(c *clusterv3.Cluster, e *endpointv3.LbEndpoint) *corev3.TransportSocket {
+	socket := c.GetTransportSocket()
 	kind := e.GetMetadata().GetFilterMetadata()[socketMatch].GetFields()["name"].GetStringValue()
 	for _, m := range c.GetTransportSocketMatches() {
 		if kind != "" && m.GetMatch().GetFields()["name"].GetStringValue() == kind {
-			return m.GetTransportSocket()
+			socket = m.GetTransportSocket()
+			break
 		}
 	}
-	return c.GetTransportSocket()
+	var first upstreamproxyv3.ProxyProtocolUpstreamTransport
+	if socket.GetTypedConfig().UnmarshalTo(&first) == nil {
+		socket = first.GetTransportSocket() // what comes after the PROXY protocol
+	}
+	return socket
 }
 
 // ReadAuthorities returns the certificates of a resource with authorities in PEM.

@@ -207,6 +207,7 @@ func (m *maker) upstream() *model.Upstream {
 	u.Strategy, u.Protocol = pick(m, model.Strategies()), pick(m, model.Protocols())
 	u.Zone = pick(m, []string{"", "a"})
 	u.DNS, u.DNSFamily = pick(m, model.DNSModes()), pick(m, model.DNSFamilies())
+	u.ProxyProtocol = pick(m, model.ProxyProtocols())
 	if u.Strategy == "round_robin" || u.Strategy == "least_request" {
 		some(&u.ZoneMinCount, 0, 1000)
 		some(&u.SlowStartSeconds, 0, 3600)

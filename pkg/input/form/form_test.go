@@ -47,7 +47,7 @@ var _ = Describe("Bind", func() {
 		u.TLSInsecure = true
 		Expect(form.Bind(u, sent(
 			"upstream_name", "blue", "UPSTREAM_IP", "2001:db8::1", "Upstream_port", "8443", "Upstream_weight", "0", "Upstream_priority", "7", "Upstream_zone", "a", "Upstream_zone_mincount", "0",
-			"Upstream_slowstart_seconds", "24", "Upstream_dns", "logical", "Upstream_dns_family", "all", "Upstream_dns_refreshseconds", "25", "Upstream_hc_type", "http", "Upstream_hc_path", "/h",
+			"Upstream_slowstart_seconds", "24", "Upstream_dns", "logical", "Upstream_dns_family", "all", "Upstream_dns_refreshseconds", "25", "Upstream_proxyprotocol", "v2", "Upstream_hc_type", "http", "Upstream_hc_path", "/h",
 			"Upstream_hc_host", "h.example.com", "Upstream_hc_intervalseconds", "1", "Upstream_hc_timeoutseconds", "2",
 			"Upstream_hc_unhealthythresholdcount", "3", "Upstream_hc_healthythresholdcount", "4", "Upstream_strategy", "least_request",
 			"Upstream_protocol", "h2", "Upstream_validation_cacertificate", "ca", "Upstream_validation_subjectname", "b.example.com",
@@ -59,7 +59,7 @@ var _ = Describe("Bind", func() {
 			"tags", " b, a,,b ",
 		), true)).To(BeEmpty())
 		Expect(u).To(Equal(&model.Upstream{
-			Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, Priority: 7, Zone: "a", SlowStartSeconds: 24, DNS: "logical", DNSFamily: "all", DNSRefreshSeconds: 25, HCType: "http", HCPath: "/h", HCHost: "h.example.com",
+			Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, Priority: 7, Zone: "a", SlowStartSeconds: 24, DNS: "logical", DNSFamily: "all", DNSRefreshSeconds: 25, ProxyProtocol: "v2", HCType: "http", HCPath: "/h", HCHost: "h.example.com",
 			HCIntervalSeconds: 1, HCTimeoutSeconds: 2, HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 4,
 			Strategy: "least_request", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example.com",
 			ClientCertificate:     "pair",
@@ -220,7 +220,7 @@ var _ = Describe("Fields", func() {
 		}
 		Expect(got).To(Equal(append([]string{}, names...)))
 	},
-		Entry(nil, model.KindUpstream, "Upstream_name*", "Upstream_ip*", "Upstream_port*", "Upstream_weight", "Upstream_priority", "Upstream_zone", "Upstream_zone_mincount", "Upstream_slowstart_seconds", "Upstream_dns", "Upstream_dns_family", "Upstream_dns_refreshseconds", "Upstream_hc_type", "Upstream_hc_path", "Upstream_hc_host",
+		Entry(nil, model.KindUpstream, "Upstream_name*", "Upstream_ip*", "Upstream_port*", "Upstream_weight", "Upstream_priority", "Upstream_zone", "Upstream_zone_mincount", "Upstream_slowstart_seconds", "Upstream_dns", "Upstream_dns_family", "Upstream_dns_refreshseconds", "Upstream_proxyprotocol", "Upstream_hc_type", "Upstream_hc_path", "Upstream_hc_host",
 			"Upstream_hc_intervalseconds", "Upstream_hc_timeoutseconds", "Upstream_hc_unhealthythresholdcount", "Upstream_hc_healthythresholdcount",
 			"Upstream_strategy", "Upstream_protocol", "Upstream_validation_cacertificate", "Upstream_validation_subjectname", "Upstream_tls_insecure", "Upstream_client_certificate",
 			"Upstream_connect_timeoutseconds", "Upstream_idle_timeoutseconds", "Upstream_keepalive_intervalseconds",

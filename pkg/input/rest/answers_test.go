@@ -12,7 +12,7 @@ import (
 
 const (
 	blueJSON = `{"upstream_id":1,"upstream_name":"blue","upstream_ip":"10.0.0.1","upstream_port":8081,"upstream_weight":100,` +
-		`"upstream_priority":0,"upstream_zone":"","upstream_zone_mincount":0,"upstream_slowstart_seconds":0,"upstream_dns":"strict","upstream_dns_family":"v4_preferred","upstream_dns_refreshseconds":5,` +
+		`"upstream_priority":0,"upstream_zone":"","upstream_zone_mincount":0,"upstream_slowstart_seconds":0,"upstream_dns":"strict","upstream_dns_family":"v4_preferred","upstream_dns_refreshseconds":5,"upstream_proxyprotocol":"none",` +
 		`"upstream_hc_type":"http","upstream_hc_path":"","upstream_hc_host":"","upstream_hc_intervalseconds":5,"upstream_hc_timeoutseconds":2,` +
 		`"upstream_hc_unhealthythresholdcount":3,"upstream_hc_healthythresholdcount":2,"upstream_strategy":"round_robin",` +
 		`"upstream_protocol":"http","upstream_validation_cacertificate":"","upstream_validation_subjectname":"","upstream_tls_insecure":false,"upstream_client_certificate":"",` +

@@ -68,14 +68,14 @@ var _ = Describe("Bodies", func() {
 
 	It("accept every field of an upstream", func() {
 		a := startAPI()
-		a.given("/secret", "Secret_name=ca", "/secret", "Secret_name=pair", "/upstream", "Upstream_name=u&Upstream_ip=backend.example.com&Upstream_port=443&Upstream_weight=0&Upstream_priority=1&Upstream_zone=a&Upstream_zone_mincount=0&Upstream_slowstart_seconds=0&Upstream_dns=logical&Upstream_dns_family=all&Upstream_dns_refreshseconds=0&Upstream_hc_path=/hc&Upstream_hc_host=h.example.com"+
+		a.given("/secret", "Secret_name=ca", "/secret", "Secret_name=pair", "/upstream", "Upstream_name=u&Upstream_ip=backend.example.com&Upstream_port=443&Upstream_weight=0&Upstream_priority=1&Upstream_zone=a&Upstream_zone_mincount=0&Upstream_slowstart_seconds=0&Upstream_dns=logical&Upstream_dns_family=all&Upstream_dns_refreshseconds=0&Upstream_proxyprotocol=v2&Upstream_hc_path=/hc&Upstream_hc_host=h.example.com"+
 			"&Upstream_hc_intervalseconds=11&Upstream_hc_timeoutseconds=12&Upstream_hc_unhealthythresholdcount=13&Upstream_hc_healthythresholdcount=14"+
 			"&Upstream_strategy=maglev&Upstream_protocol=tls&Upstream_validation_cacertificate=ca&Upstream_validation_subjectname=s.example.com&Upstream_client_certificate=pair"+
 			"&Upstream_connect_timeoutseconds=15&Upstream_idle_timeoutseconds=0&Upstream_keepalive_intervalseconds=16&Upstream_max_connections=17"+
 			"&Upstream_max_pending=18&Upstream_max_requests=19&Upstream_max_retries=20&Upstream_retry_budgetpercent=25&Upstream_retry_budgetmincount=7&Upstream_outlier_thresholdcount=0"+
 			"&Upstream_outlier_ejectionseconds=21&Upstream_panic_thresholdpercent=50&tags=b,a")
 		a.get("/upstream/u").expectJSON(200, `{"data":{"core_db_upstream":[{"upstream_id":1,"upstream_name":"u","upstream_ip":"backend.example.com",`+
-			`"upstream_port":443,"upstream_weight":0,"upstream_priority":1,"upstream_zone":"a","upstream_zone_mincount":0,"upstream_slowstart_seconds":0,"upstream_dns":"logical","upstream_dns_family":"all","upstream_dns_refreshseconds":0,"upstream_hc_type":"http","upstream_hc_path":"/hc","upstream_hc_host":"h.example.com","upstream_hc_intervalseconds":11,`+
+			`"upstream_port":443,"upstream_weight":0,"upstream_priority":1,"upstream_zone":"a","upstream_zone_mincount":0,"upstream_slowstart_seconds":0,"upstream_dns":"logical","upstream_dns_family":"all","upstream_dns_refreshseconds":0,"upstream_proxyprotocol":"v2","upstream_hc_type":"http","upstream_hc_path":"/hc","upstream_hc_host":"h.example.com","upstream_hc_intervalseconds":11,`+
 			`"upstream_hc_timeoutseconds":12,"upstream_hc_unhealthythresholdcount":13,"upstream_hc_healthythresholdcount":14,"upstream_strategy":"maglev",`+
 			`"upstream_protocol":"tls","upstream_validation_cacertificate":"ca","upstream_validation_subjectname":"s.example.com","upstream_tls_insecure":false,"upstream_client_certificate":"pair",`+
 			`"upstream_connect_timeoutseconds":15,"upstream_idle_timeoutseconds":0,"upstream_keepalive_intervalseconds":16,`+
@@ -157,7 +157,7 @@ var _ = Describe("Bad fields", func() {
 			"Upstream_name", `\"a/b\" `+badName, "Upstream_ip", `\"no host\" is not an IPv4 address, an IPv6 address or a DNS name`,
 			"Upstream_port", `\"abc\" is not a whole number`, "Upstream_weight", `\"x\" is not a whole number`,
 			"Upstream_strategy", `\"best\" is not one of round_robin, least_request, random, ring_hash, maglev`,
-			"colour", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_priority, Upstream_zone, Upstream_zone_mincount, Upstream_slowstart_seconds, Upstream_dns, Upstream_dns_family, Upstream_dns_refreshseconds, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
+			"colour", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_priority, Upstream_zone, Upstream_zone_mincount, Upstream_slowstart_seconds, Upstream_dns, Upstream_dns_family, Upstream_dns_refreshseconds, Upstream_proxyprotocol, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 				"Upstream_tls_insecure, Upstream_client_certificate, "+
@@ -184,7 +184,7 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/upstream", name("a")+"&UPSTREAM_NAME=a", "Upstream_name", "is sent more than once"),
 		Entry(nil, "/upstream", name("blue")+"&Upstream_prot=1", "Upstream_prot", "unknown field; did you mean Upstream_port?"),
 		Entry(nil, "/upstream", name("blue")+"&Upstream_prot=1&Upstream_prot=2", "Upstream_prot", "unknown field; did you mean Upstream_port?"),
-		Entry(nil, "/upstream", name("blue")+"&=1", "", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_priority, Upstream_zone, Upstream_zone_mincount, Upstream_slowstart_seconds, Upstream_dns, Upstream_dns_family, Upstream_dns_refreshseconds, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
+		Entry(nil, "/upstream", name("blue")+"&=1", "", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_priority, Upstream_zone, Upstream_zone_mincount, Upstream_slowstart_seconds, Upstream_dns, Upstream_dns_family, Upstream_dns_refreshseconds, Upstream_proxyprotocol, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
 			"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 			"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 			"Upstream_tls_insecure, Upstream_client_certificate, "+

@@ -176,7 +176,7 @@ var _ = Describe("PATCH", func() {
 		a.given(everything()...)
 		a.patch("/upstream/blue", "Upstream_port=0&Upstream_ip=x+y&more=1").expectProblem(400, invalid("/upstream/blue",
 			"Upstream_ip", `\"x y\" is not an IPv4 address, an IPv6 address or a DNS name`, "Upstream_port", "0 is not between 1 and 65535",
-			"more", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_priority, Upstream_zone, Upstream_zone_mincount, Upstream_slowstart_seconds, Upstream_dns, Upstream_dns_family, Upstream_dns_refreshseconds, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
+			"more", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_priority, Upstream_zone, Upstream_zone_mincount, Upstream_slowstart_seconds, Upstream_dns, Upstream_dns_family, Upstream_dns_refreshseconds, Upstream_proxyprotocol, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 				"Upstream_tls_insecure, Upstream_client_certificate, "+

@@ -34,7 +34,9 @@ var _ = Describe("services of mode tcp, tls and udp", func() {
 		s.ID, s.Name, s.Mode, s.FQDN, s.Port = id, name, mode, fqdn, port
 		return s
 	}
-	attach := func(id int64, name string) model.Object { return &model.ProxyService{ID: id, Proxy: "gw", Service: name} }
+	attach := func(id int64, name string) model.Object {
+		return &model.ProxyService{ID: id, Proxy: "gw", Service: name}
+	}
 	listener := func(r pipeline.Result, name string) *snapshot.Resource {
 		for _, l := range r.Snapshots["gw"].Listeners {
 			if l.Name == name {

@@ -64,7 +64,10 @@ func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 	if c.HealthCheck != nil {
 		out.HealthChecks = []*corev3.HealthCheck{healthCheck(c)}
 	}
-	return out, secureUpstreams(out, c)
+	if err := secureUpstreams(out, c); err != nil {
+		return nil, err
+	}
+	return out, sendProxyProtocol(out, c.ProxyProtocol)
 }
 
 // maxRing bounds the ring of a cluster with ring_hash. An endpoint with a smaller share of the weights

@@ -1,11 +1,14 @@
 package translate
 
 import (
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	proxyprotocolv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/proxy_protocol/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/rbac/v3"
+	upstreamproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/proxy_protocol/v3"
+	rawbufferv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/raw_buffer/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
@@ -47,4 +50,41 @@ func onlyBalancers(p *ir.ProxyProtocol) ([]*listenerv3.Filter, error) {
 	return []*listenerv3.Filter{{
 		Name: "envoy.filters.network.rbac", ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: config},
 	}}, err
+}
+
+// sendProxyProtocol begins each connection of a cluster with the PROXY protocol, before TLS.
+func sendProxyProtocol(out *clusterv3.Cluster, version string) (err error) {
+	if version == "" {
+		return nil
+	}
+	if out.TransportSocket == nil {
+		plain, err := pack(&rawbufferv3.RawBuffer{})
+		if err != nil {
+			return err
+		}
+		out.TransportSocket = &corev3.TransportSocket{
+			Name: "envoy.transport_sockets.raw_buffer", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: plain},
+		}
+	}
+	if out.TransportSocket, err = beginningWith(version, out.TransportSocket); err != nil {
+		return err
+	}
+	for _, m := range out.GetTransportSocketMatches() {
+		if m.TransportSocket, err = beginningWith(version, m.GetTransportSocket()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func beginningWith(version string, inner *corev3.TransportSocket) (*corev3.TransportSocket, error) {
+	config := &corev3.ProxyProtocolConfig{Version: corev3.ProxyProtocolConfig_V1}
+	if version == "v2" {
+		config.Version = corev3.ProxyProtocolConfig_V2
+	}
+	packed, err := pack(&upstreamproxyv3.ProxyProtocolUpstreamTransport{Config: config, TransportSocket: inner})
+	return &corev3.TransportSocket{
+		Name:       "envoy.transport_sockets.upstream_proxy_protocol",
+		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: packed},
+	}, err
 }

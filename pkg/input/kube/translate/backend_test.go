@@ -251,6 +251,7 @@ var _ = Describe("A separate upstream", func() {
       zoneMinCount: 2
       slowStartSeconds: 16
       dns: {mode: logical, family: all, refreshSeconds: 17}
+      proxyProtocol: v2
       tls: {subjectName: web.example, insecure: true}
       healthCheck: {path: /healthz, host: hc, intervalSeconds: 7, timeoutSeconds: 3, unhealthyThreshold: 4, healthyThreshold: 5}
       connection: {connectTimeoutSeconds: 1, idleTimeoutSeconds: 0, keepaliveIntervalSeconds: 8}
@@ -264,7 +265,7 @@ var _ = Describe("A separate upstream", func() {
 		Expect(list[0].Name).To(MatchRegexp(`^shop\.web\.80\.[0-9a-f]{16}$`))
 		want := &model.Upstream{
 			Name: list[0].Name, IP: "web.shop.svc", Port: 80, Weight: 100, Priority: 1, Zone: "a", ZoneMinCount: 2, SlowStartSeconds: 16,
-			DNS: "logical", DNSFamily: "all", DNSRefreshSeconds: 17, HCType: "http", HCPath: "/healthz", HCHost: "hc", HCIntervalSeconds: 7, HCTimeoutSeconds: 3,
+			DNS: "logical", DNSFamily: "all", DNSRefreshSeconds: 17, ProxyProtocol: "v2", HCType: "http", HCPath: "/healthz", HCHost: "hc", HCIntervalSeconds: 7, HCTimeoutSeconds: 3,
 			HCUnhealthyThresholdCount: 4, HCHealthyThresholdCount: 5, Strategy: "least_request", Protocol: "h2", ValidationSubjectName: "web.example", TLSInsecure: true,
 			ConnectTimeoutSeconds: 1, IdleTimeoutSeconds: 0, KeepaliveIntervalSeconds: 8, MaxConnections: 11, MaxPending: 12, MaxRequests: 13, MaxRetries: 0,
 			RetryBudgetPercent: 14, RetryBudgetMinCount: 15,

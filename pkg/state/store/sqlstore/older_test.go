@@ -38,6 +38,7 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE upstream DROP COLUMN dns`,
 	`ALTER TABLE upstream DROP COLUMN dns_family`,
 	`ALTER TABLE upstream DROP COLUMN dns_refresh_seconds`,
+	`ALTER TABLE upstream DROP COLUMN proxy_protocol`,
 	`DROP INDEX service_port`,
 	`ALTER TABLE service DROP COLUMN mode`,
 	`ALTER TABLE service DROP COLUMN port`,

@@ -18,7 +18,7 @@ func objectSpecs(h *harness) {
 		sent := []model.Object{
 			&model.Secret{Name: "ca"},
 			&model.Upstream{
-				Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, Priority: 7, Zone: "a", ZoneMinCount: 23, SlowStartSeconds: 24, DNS: "logical", DNSFamily: "all", DNSRefreshSeconds: 25, HCType: model.HCTypeTCP, HCPath: "/h", HCHost: "h.example",
+				Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, Priority: 7, Zone: "a", ZoneMinCount: 23, SlowStartSeconds: 24, DNS: "logical", DNSFamily: "all", DNSRefreshSeconds: 25, ProxyProtocol: "v1", HCType: model.HCTypeTCP, HCPath: "/h", HCHost: "h.example",
 				HCIntervalSeconds: 1, HCTimeoutSeconds: 2, HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 4,
 				Strategy: "maglev", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example",
 				TLSInsecure: true, ClientCertificate: "ca",
