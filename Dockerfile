@@ -59,8 +59,8 @@ VOLUME /var/lib/gatehouse
 USER 10001:10001
 
 # Meant for the host's network, where this is documentation only: REST API,
-# admin port, HTTP, HTTPS.
-EXPOSE 1323 9001 8080 8443
+# admin port, HTTP, HTTPS, HTTP/3.
+EXPOSE 1323 9001 8080 8443 8443/udp
 
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["/usr/local/bin/gatehouse", "ready"]
 STOPSIGNAL SIGTERM

@@ -92,6 +92,10 @@ dex: # build the pinned identity provider of the stack, bin/dex
 schemathesis: ## fetch the API checker of the tests to bin/schemathesis
 	@hack/schemathesis.sh
 
+.PHONY: aioquic
+aioquic: ## fetch the client of HTTP/3 of the tests to bin/aioquic
+	@hack/aioquic.sh
+
 .PHONY: clients
 clients: ## fetch the generators of API clients of the tests to bin/clients
 	@hack/clients.sh
@@ -163,7 +167,7 @@ release: ## build a release in bin/release (make release VERSION=v0.2.0): archiv
 	@hack/release.sh '$(VERSION)'
 
 # What the specs run, besides bin/gatehouse.
-PARTS := build envoy postgres redis ratelimit kubernetes schemathesis clients providers valgrind prometheus haproxy
+PARTS := build envoy postgres redis ratelimit kubernetes schemathesis aioquic clients providers valgrind prometheus haproxy
 
 .PHONY: test
 test: ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers

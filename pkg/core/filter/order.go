@@ -84,6 +84,8 @@ func List() []seam.Filter {
 		headers.Filter(),
 		// Responses pass HSTS before the changes of headers, so the user's own changes win.
 		{Name: "envoy.filters.http.header_mutation/hsts"},
+		// A backend does not know the port of HTTP/3, but an operator may: the changes of headers win here too.
+		{Name: "envoy.filters.http.header_mutation/alt_svc"},
 		// These filters change where and in which form a request is forwarded.
 		affinity.Filter(),
 		// gRPC-Web comes before JSON, so that what is already gRPC is not taken for JSON.

@@ -15,6 +15,8 @@ type Gateway struct {
 	HTTPS *Listener `json:"https,omitempty"`
 	// L4 are the listeners that are not HTTP, sorted by address.
 	L4 []*L4Listener `json:"l4,omitempty"`
+	// HTTP3 is the listener of HTTP/3; nil if the proxy has none, or no host has a certificate.
+	HTTP3 *Listener `json:"http3,omitempty"`
 	// Hosts are sorted by name.
 	Hosts []*Host `json:"hosts"`
 	// Assignments are the endpoints of the discovered clusters that the hosts name, sorted by name.
@@ -27,6 +29,10 @@ type Listener struct {
 	Port    int    `json:"port"`
 	// TLS makes the listener an HTTPS listener; nil means plain HTTP.
 	TLS *TLS `json:"tls,omitempty"`
+	// HTTP3 makes the HTTPS listener one of HTTP/3: its port is one of UDP, and TLS is in QUIC.
+	HTTP3 bool `json:"http3,omitempty"`
+	// AltSvc is the UDP port that responses name as the one of HTTP/3 (RFC 7838); 0 names none.
+	AltSvc int `json:"altSvc,omitempty"`
 	// TrustedHops is the position of the client's address in X-Forwarded-For, counted from the right; 0 means that the
 	// address of the connection is the client's.
 	TrustedHops int `json:"trustedHops,omitempty"`

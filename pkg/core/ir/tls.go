@@ -12,6 +12,8 @@ type TLS struct {
 	Chains []TLSChain `json:"chains,omitempty"`
 	// Passthrough are services whose connections are not decrypted, sorted by name.
 	Passthrough []*L4Service `json:"passthrough,omitempty"`
+	// Closed are host names that get no connection, exact or "*.suffix", sorted. Only HTTP/3 has them.
+	Closed []string `json:"closed,omitempty"`
 }
 
 // TLSChain sets what a listener does on connections for some host names.

@@ -70,6 +70,8 @@ const (
 	ProviderFailing = "ProviderFailing"
 	// LoginFailing: logins at a service failed within the last hour.
 	LoginFailing = "LoginFailing"
+	// NoHTTP3: a proxy cannot serve HTTP/3 although it should.
+	NoHTTP3 = "NoHTTP3"
 	// NotChecked: nobody knows whether an upstream answers.
 	NotChecked = "NotChecked"
 )

@@ -29,9 +29,14 @@ type Proxy struct {
 	// TLSMinVersion is the oldest TLS version of the HTTPS listener: 1.2 or 1.3.
 	// +schema=TLSMinVersion
 	TLSMinVersion string `json:"tls_min_version" form:"Tls_min_version,version"`
-	Tags          Tags   `json:"tags" form:"tags"`
-	CreateTS      Time   `json:"create_ts"`
-	UpdateTS      Time   `json:"update_ts"`
+	// Serves services with a certificate over HTTP/3 too, at the UDP port with the number of Https_port.
+	HTTP3 bool `json:"http3" form:"Http3"`
+	// The UDP port at which clients reach HTTP/3, if it is not Https_port, for example behind a load balancer. Responses
+	// name it in the header alt-svc. 0 means Https_port.
+	AltSvcPort int  `json:"alt_svc_port" form:"Alt_svc_port" range:"0-65535"`
+	Tags       Tags `json:"tags" form:"tags"`
+	CreateTS   Time `json:"create_ts"`
+	UpdateTS   Time `json:"update_ts"`
 }
 
 // What happens to an escaped slash in a path.

@@ -206,8 +206,8 @@ var _ = Describe("Service.Validate", func() {
 
 var _ = Describe("Proxy.Validate", func() {
 	It("names every bad field", func() {
-		p := &model.Proxy{Name: "copy", HTTPPort: 0, HTTPSPort: 65536, ListenIP: "localhost", TrustedHops: -1}
-		Expect(fields(p.Validate())).To(Equal([]string{"Name", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "Tls_min_version"}))
+		p := &model.Proxy{Name: "copy", HTTPPort: 0, HTTPSPort: 65536, ListenIP: "localhost", TrustedHops: -1, AltSvcPort: 65536}
+		Expect(fields(p.Validate())).To(Equal([]string{"Name", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "Tls_min_version", "Alt_svc_port"}))
 	})
 	DescribeTable("accepts a number of trusted proxies", func(hops int, want []model.FieldError) {
 		p := model.NewProxy()

@@ -18,8 +18,11 @@ func isHTTP(l *listenerv3.Listener) bool { return strings.HasPrefix(l.GetName(),
 // isSecure reports whether a listener for requests is an HTTPS listener.
 func isSecure(l *listenerv3.Listener) bool {
 	chains := l.GetFilterChains()
-	return len(chains) > 0 && chains[0].GetTransportSocket() != nil
+	return len(chains) > 0 && chains[0].GetTransportSocket() != nil && !isHTTP3(l)
 }
+
+// isHTTP3 reports whether a listener is one of HTTP/3.
+func isHTTP3(l *listenerv3.Listener) bool { return isHTTP(l) && l.GetUdpListenerConfig() != nil }
 
 // findChain returns the filter chain of a listener for a connection from an address; nil if
 // there is none, and Envoy closes the connection. An empty address is one that everybody allows.

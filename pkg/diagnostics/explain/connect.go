@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -40,7 +41,7 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 		if err := resource.Body.UnmarshalTo(&listener); err != nil {
 			return nil, fmt.Errorf("decoding listener %q: %w", resource.Name, err)
 		}
-		if !isHTTP(&listener) || isSecure(&listener) != r.TLS {
+		if !isHTTP(&listener) || isSecure(&listener) != r.TLS || isHTTP3(&listener) {
 			continue
 		}
 		chain, err := findChain(&listener, r.ServerName, "")
@@ -72,6 +73,9 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 		a.Envoy.FilterChain = chain.GetName()
 		if r.TLS {
 			if ok, err := a.handshake(have, r, chain); err != nil || !ok {
+				return nil, err
+			}
+			if err := a.offerHTTP3(have, r); err != nil {
 				return nil, err
 			}
 		}
@@ -125,6 +129,33 @@ func (a *Answer) handshake(have State, r Request, chain *listenerv3.FilterChain)
 			"the client must present a certificate that an authority of secret %s has signed, or the connection is closed", t.ClientAuthorities))
 	}
 	return true, nil
+}
+
+// offerHTTP3 says whether the same request may come over HTTP/3. It is answered alike.
+func (a *Answer) offerHTTP3(have State, r Request) error {
+	for _, resource := range have.Listeners {
+		var listener listenerv3.Listener
+		if err := resource.Body.UnmarshalTo(&listener); err != nil {
+			return fmt.Errorf("decoding listener %q: %w", resource.Name, err)
+		}
+		if !isHTTP3(&listener) {
+			continue
+		}
+		if at := slices.IndexFunc(have.Refused, func(r RefusedListener) bool { return r.Name == resource.Name }); at >= 0 {
+			a.step("http3", fmt.Sprintf("Envoy refused listener %s, so clients stay with HTTP/2: %s", resource.Name, have.Refused[at].Text))
+			return nil
+		}
+		chain, err := findChain(&listener, r.ServerName, "")
+		switch {
+		case err != nil:
+			return err
+		case chain == nil:
+			a.step("http3", fmt.Sprintf("listener %s closes connections for %s: HTTP/3 cannot verify clients", resource.Name, nameText(r.ServerName)))
+		default:
+			a.step("http3", fmt.Sprintf("listener %s accepts the connection over HTTP/3 too, with the same answer; alt-svc tells clients", resource.Name))
+		}
+	}
+	return nil
 }
 
 // nameText describes a server name in a sentence.

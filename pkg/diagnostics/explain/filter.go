@@ -15,6 +15,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 const routerFilter = "envoy.filters.http.router"
@@ -62,6 +63,7 @@ func ownFilters() []knownFilter {
 		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
 		{name: claimLimitFilter, several: true, describe: (*Filter).describeRateLimits},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},
+		{name: translate.AltSvcFilter, describe: (*Filter).describeAltSvc},
 		{name: routerFilter, describe: (*Filter).describeRouter},
 	}
 }

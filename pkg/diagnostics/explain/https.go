@@ -14,6 +14,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 const (
@@ -152,6 +153,19 @@ func (f *Filter) describeHSTS(p passed) error {
 		told = append(told, m.GetAppend().GetHeader().GetKey()+": "+m.GetAppend().GetHeader().GetValue())
 	}
 	f.Message = "tells browsers to keep to HTTPS, with " + strings.Join(told, ", ") + " in the answer (field Hsts_seconds of the service)"
+	return nil
+}
+
+// describeAltSvc describes that clients learn of HTTP/3.
+func (f *Filter) describeAltSvc(p passed) error {
+	var changes headermutationv3.HeaderMutation
+	if err := p.on.GetTypedConfig().UnmarshalTo(&changes); err != nil {
+		return fmt.Errorf("decoding filter %q: %w", translate.AltSvcFilter, err)
+	}
+	for _, m := range changes.GetMutations().GetResponseMutations() {
+		f.Message = "tells clients about HTTP/3, with " + m.GetAppend().GetHeader().GetKey() + ": " +
+			m.GetAppend().GetHeader().GetValue() + " in the answer (field Http3 of the proxy)"
+	}
 	return nil
 }
 

@@ -82,6 +82,34 @@ func stepsOf(a explain.Answer, code string) (list []string) {
 var _ = Describe("An https URL", func() {
 	names := func(names ...string) testkit.CertificateOptions { return testkit.CertificateOptions{Names: names} }
 
+	It("is explained with HTTP/3, if the proxy has it", func() {
+		w := newWorld()
+		w.issue("shop", names("shop.test"))
+		w.serve("shop", "shop.test", nil, "shop")
+		w.issue("bank", names("bank.test"))
+		w.serve("bank", "bank.test", func(s *model.Service) { s.ClientCACertificate = "clients" }, "bank")
+		w.objects = append(w.objects, &model.Secret{Name: "clients", Cert: w.authority.PEM})
+		Expect(stepsOf(ask(w.state(), "https://shop.test/"), "http3")).To(BeEmpty())
+		proxy := model.NewProxy()
+		proxy.Name, proxy.HTTP3 = "gw", true
+		w.objects = append(w.objects, proxy)
+		have := w.state()
+		Expect(ask(have, "https://shop.test/").Envoy.Listener).To(Equal("https-0.0.0.0:8443"))
+		Expect(ask(have, "http://shop.test/").Envoy.Listener).To(Equal("http-0.0.0.0:8080"))
+		Expect(stepsOf(ask(have, "https://shop.test/"), "http3")).To(Equal([]string{
+			"listener http3-0.0.0.0:8443 accepts the connection over HTTP/3 too, with the same answer; alt-svc tells clients",
+		}))
+		Expect(ask(have, "https://shop.test/").Filters).To(ContainElement(HaveField("Message",
+			`tells clients about HTTP/3, with alt-svc: h3=":8443"; ma=3600 in the answer (field Http3 of the proxy)`)))
+		Expect(stepsOf(ask(have, "https://bank.test/"), "http3")).To(Equal([]string{
+			`listener http3-0.0.0.0:8443 closes connections for "bank.test": HTTP/3 cannot verify clients`,
+		}))
+		have.Refused = []explain.RefusedListener{{Name: "http3-0.0.0.0:8443", Text: "Address already in use"}}
+		Expect(stepsOf(ask(have, "https://shop.test/"), "http3")).To(Equal([]string{
+			"Envoy refused listener http3-0.0.0.0:8443, so clients stay with HTTP/2: Address already in use",
+		}))
+	})
+
 	It("is explained with the certificate that answers, and how the connection is made", func() {
 		w := newWorld()
 		w.issue("shop-2026", testkit.CertificateOptions{Names: []string{"shop.test", "www.shop.test"}, NotAfter: time.Date(2099, 1, 2, 3, 4, 5, 0, time.UTC)})

@@ -99,6 +99,8 @@ proxies:
   escaped_slashes: redirect
   underscore_headers: reject
   tls_min_version: "1.2"
+  http3: false
+  alt_svc_port: 0
   services:
   - blog
   - shop

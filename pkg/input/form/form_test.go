@@ -229,7 +229,7 @@ var _ = Describe("Fields", func() {
 			"Upstream_outlier_thresholdcount", "Upstream_outlier_ejectionseconds", "Upstream_panic_thresholdpercent", "tags"),
 		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "Https", "Hsts_seconds", "Hsts_subdomains", "Client_validation_cacertificate", "Public", "Mode", "Port", "tags"),
 		Entry(nil, model.KindRoute, "Route_Name*", "Route_prefix*", "Route_config", "tags"),
-		Entry(nil, model.KindProxy, "Name*", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "Tls_min_version", "tags"),
+		Entry(nil, model.KindProxy, "Name*", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "Tls_min_version", "Http3", "Alt_svc_port", "tags"),
 		Entry(nil, model.KindFilter, "Filter_name*", "Filter_type*", "Filter_config", "tags"),
 		Entry(nil, model.KindGlobalConfig, "globalconfig_name*", "globalconfig_type*", "config*", "tags"),
 		Entry(nil, model.KindSecret, "Secret_name*", "Secret_type", "Secret_sni", "Secret_cert", "Secret_key", "Secret_value", "tags"),

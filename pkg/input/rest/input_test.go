@@ -103,8 +103,8 @@ var _ = Describe("Bodies", func() {
 
 	It("accept every field of a proxy", func() {
 		a := startAPI()
-		a.given("/proxy", "Name=gw&Http_port=81&Https_port=444&Listen_ip=::1&Trusted_hops=2&Tls_min_version=1.3")
-		Expect(a.get("/proxy/gw").body).To(ContainSubstring(`"name":"gw","http_port":81,"https_port":444,"listen_ip":"::1","trusted_hops":2,"escaped_slashes":"redirect","underscore_headers":"reject","tls_min_version":"1.3"`))
+		a.given("/proxy", "Name=gw&Http_port=81&Https_port=444&Listen_ip=::1&Trusted_hops=2&Tls_min_version=1.3&Http3=true&Alt_svc_port=443")
+		Expect(a.get("/proxy/gw").body).To(ContainSubstring(`"name":"gw","http_port":81,"https_port":444,"listen_ip":"::1","trusted_hops":2,"escaped_slashes":"redirect","underscore_headers":"reject","tls_min_version":"1.3","http3":true,"alt_svc_port":443`))
 	})
 
 	It("are optional for an attachment, and may be empty in any encoding", func() {

@@ -26,10 +26,10 @@ var _ = Describe("The trusted hops of a proxy", func() {
 		a := startAPI()
 		a.given("/proxy", "Name=gw&Trusted_hops=2") // 1
 		Expect(hops(a)).To(Equal("2"))
-		Expect(a.get("/proxy").body).To(ContainSubstring(`"listen_ip":"0.0.0.0","trusted_hops":2,"escaped_slashes":"redirect","underscore_headers":"reject","tls_min_version":"1.2","tags":[]`))
-		Expect(a.get("/config").body).To(ContainSubstring("  listen_ip: 0.0.0.0\n  trusted_hops: 2\n  escaped_slashes: redirect\n  underscore_headers: reject\n  tls_min_version: \"1.2\"\n  services: []\n"))
+		Expect(a.get("/proxy").body).To(ContainSubstring(`"listen_ip":"0.0.0.0","trusted_hops":2,"escaped_slashes":"redirect","underscore_headers":"reject","tls_min_version":"1.2","http3":false,"alt_svc_port":0,"tags":[]`))
+		Expect(a.get("/config").body).To(ContainSubstring("  listen_ip: 0.0.0.0\n  trusted_hops: 2\n  escaped_slashes: redirect\n  underscore_headers: reject\n  tls_min_version: \"1.2\"\n  http3: false\n  alt_svc_port: 0\n  services: []\n"))
 		for _, path := range []string{"/proxy/dump", "/proxy/dump/gw"} {
-			Expect(a.get(path).body).To(ContainSubstring(`"listen_ip":"0.0.0.0","trusted_hops":2,"escaped_slashes":"redirect","underscore_headers":"reject","tls_min_version":"1.2","tags":[]`))
+			Expect(a.get(path).body).To(ContainSubstring(`"listen_ip":"0.0.0.0","trusted_hops":2,"escaped_slashes":"redirect","underscore_headers":"reject","tls_min_version":"1.2","http3":false,"alt_svc_port":0,"tags":[]`))
 		}
 		Expect(a.patch("/proxy/gw", "TRUSTED_HOPS=3").status).To(Equal(200)) // 2
 		Expect(hops(a)).To(Equal("3"))

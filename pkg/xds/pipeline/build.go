@@ -85,6 +85,8 @@ type proxy struct {
 	// hasL4 means that it has services of a mode other than http. passes means that some have names: then a host of
 	// another service may change the listener.
 	hasL4, passes bool
+	// certificates are those of the listener of HTTP/3; nil if the proxy has none.
+	certificates []*snapshot.Certificate
 	// listeners are the versions of the listeners. relistened is the revision at which one
 	// last changed.
 	listeners  string
@@ -187,6 +189,7 @@ func (b *Build) Apply(change model.Change) Result {
 	}
 	b.adviseServices(&result)
 	for name, state := range dirty {
+		b.followCertificates(state, b.config.Proxy(name))
 		result.Snapshots[name] = state.builder.Snapshot(change.Revision)
 		conditions := conflicts(name, state.builder.Conflicts())
 		for _, s := range slices.Sorted(maps.Keys(state.closed)) {
@@ -321,8 +324,8 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
 	l4 := b.l4Of(p, tree, services)
 	p.hasL4, p.passes, p.l4 = b.hasL4(services), b.passes(services), l4.Conditions
-	listeners, named, err := encodeListeners(b.listeners(tree, p.needs, services, l4), l4.Listeners, tree.Proxy.Key(), newClusterCache(b.secrets))
-	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree))
+	listeners, named, err := encodeListeners(b.listeners(tree, p, services, l4), l4.Listeners, tree.Proxy.Key(), newClusterCache(b.secrets))
+	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree), compile.NoHTTP3(tree))
 	p.refused = nil
 	if err != nil {
 		p.refused = &model.Condition{
@@ -341,7 +344,8 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 }
 
 // listeners returns the listeners of a proxy that serves the services.
-func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []string, l4 compile.L4) []ir.Listener {
+func (b *Build) listeners(tree *model.ProxyTree, p *proxy, services []string, l4 compile.L4) []ir.Listener {
+	needs := p.needs
 	list := []ir.Listener{compile.Listener(tree, b.settings, needs)}
 	for _, set := range needs.KeySets {
 		list[0].Keys = append(list[0].Keys, credential.Keys(b.config.Keys(set))...)
@@ -349,7 +353,12 @@ func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []stri
 	for _, set := range needs.AnyKeySets {
 		list[0].AnyKeys = append(list[0].AnyKeys, credential.Keys(b.config.Keys(set))...)
 	}
-	if l := b.httpsListener(tree, needs, services, l4); l != nil {
+	https := b.httpsListener(tree, needs, services, l4)
+	if https == nil {
+		return list
+	}
+	list = append(list, *https)
+	if l := compile.HTTP3Listener(https, certificatesOf(p.certificates)); l != nil {
 		list = append(list, *l)
 	}
 	return list

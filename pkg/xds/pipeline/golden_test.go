@@ -188,6 +188,9 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 	if g.HTTPS != nil {
 		listeners = append(listeners, *g.HTTPS)
 	}
+	if g.HTTP3 != nil {
+		listeners = append(listeners, *g.HTTP3)
+	}
 	for _, listener := range listeners {
 		if l, err := snapshot.NewListener(must(translate.Listener(listener))); err == nil { // otherwise the proxy has none
 			want[l.Name] = l.Version

@@ -88,6 +88,7 @@ func (w *writer) entry() model.Entry {
 	case 5:
 		p := model.NewProxy()
 		p.Name, p.HTTPPort, p.HTTPSPort = w.name("gw", 2), 8080+w.rng.IntN(2), 8443+w.rng.IntN(2)
+		p.HTTP3 = p.HTTPPort == 8081
 		obj = p
 	case 6:
 		obj = &model.RouteUpstream{Service: w.name("s", 5), Route: w.name("r", 4), Upstream: w.name("u", 6)}

@@ -19,8 +19,11 @@ func isL4(listener string) bool {
 // addressOf returns the transport and the address of a listener.
 func addressOf(listener string) string {
 	kind, address, found := strings.Cut(listener, "-")
-	if !found || kind == "udp" {
+	switch {
+	case !found:
 		return listener
+	case kind == "udp", kind == "http3":
+		return "udp " + address
 	}
 	return address
 }

@@ -36,6 +36,10 @@ func (c *Certificate) Pair() *tlsv3.TlsCertificate { return c.secret.GetTlsCerti
 // Resource is what an Envoy receives that requests Name.
 func (c *Certificate) Resource() *Resource { return c.resource }
 
+// Certificates returns the certificates of the hosts that are served, sorted by name.
+// Callers must not change them.
+func (b *Builder) Certificates() []*Certificate { return b.certificates.all() }
+
 // DefaultCertificate is what an Envoy requests when a client sends no host name.
 const DefaultCertificate = "default/"
 

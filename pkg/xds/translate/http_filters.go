@@ -33,6 +33,7 @@ func ownFilters() []seam.Filter {
 		},
 		{Name: ClaimLimitFilter, Listener: claimLimitFilters, Disabled: true, Route: claimLimitsOfRoute},
 		{Name: HSTSFilter, Listener: hstsFilter, Disabled: true, Host: hstsOfHost},
+		{Name: AltSvcFilter, Listener: altSvcFilter},
 		{Name: routerFilter, Listener: router, Replies: routerReplies},
 	}
 }

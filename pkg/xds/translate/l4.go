@@ -247,10 +247,8 @@ func (m *matchers) passthrough(l *ir.L4Listener) (chains []ir.TLSChain, bounded 
 
 // passthroughOnly chooses among services by name, and closes all other connections.
 func (m *matchers) passthroughOnly(l *ir.L4Listener) *xdsmatcherv3.Matcher {
-	name := m.extension("envoy.matching.inputs.server_name", &networkv3.ServerNameInput{})
 	chains, bounded := m.passthrough(l)
-	return m.ifTLS(when(matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(hostName)}),
-		m.byName(name, chains, nil, bounded)))
+	return m.ifTLS(m.byValidName(m.names(chains, bounded), nil, nil))
 }
 
 func udpListener(l *ir.L4Listener) (*listenerv3.Listener, error) {

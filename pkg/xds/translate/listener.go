@@ -37,12 +37,17 @@ func Listener(l ir.Listener) (*listenerv3.Listener, error) {
 		PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
 		Metadata:                      pageOf(l).metadata(),
 	}
-	boundSockets(l.Clients, out)
+	if !l.HTTP3 {
+		boundSockets(l.Clients, out)
+	}
 	var err error
 	if out.ListenerFilters, err = readProxyProtocol(l.ProxyProtocol); err != nil {
 		return nil, err
 	}
-	if l.TLS != nil {
+	switch {
+	case l.HTTP3:
+		return out, quicChains(out, l)
+	case l.TLS != nil:
 		return out, secureChains(out, l)
 	}
 	manager, err := httpConnectionManager(l)
@@ -59,11 +64,13 @@ func networkFilters(l ir.Listener, manager *hcmv3.HttpConnectionManager) ([]*lis
 	if err != nil {
 		return nil, err
 	}
-	limit, err := boundConnections(l.Clients)
-	if err != nil {
-		return nil, err
+	if !l.HTTP3 { // Envoy has no other filters for the connections of QUIC
+		limit, err := boundConnections(l.Clients)
+		if err != nil {
+			return nil, err
+		}
+		filters = append(filters, limit...)
 	}
-	filters = append(filters, limit...)
 	config, err := pack(manager)
 	return append(filters, &listenerv3.Filter{
 		Name:       "envoy.filters.network.http_connection_manager",

@@ -15,7 +15,10 @@ const RouteConfigName = "gatehouse"
 // new listener, which must work before the old one is removed.
 func ListenerName(l ir.Listener) string {
 	scheme := "http-"
-	if l.TLS != nil {
+	switch {
+	case l.HTTP3:
+		scheme = "http3-"
+	case l.TLS != nil:
 		scheme = "https-"
 	}
 	return scheme + net.JoinHostPort(l.Address, strconv.Itoa(l.Port))

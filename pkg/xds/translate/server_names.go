@@ -2,6 +2,7 @@ package translate
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,61 +33,86 @@ const hostName = `[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*`
 func chainMatcher(chains []ir.TLSChain, passthrough *ir.L4Listener) (*xdsmatcherv3.Matcher, error) {
 	m := matchers{}
 	more, bounded := m.passthrough(passthrough)
-	chains = append(slices.Clip(chains), more...)
-	name := m.extension("envoy.matching.inputs.server_name", &networkv3.ServerNameInput{})
-	byName := m.byName(name, chains, m.chain(anyChain), bounded)
-	named := when(matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(hostName)}), byName)
-	// \C is any byte, so it also matches names that are not UTF-8.
-	present := matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(`\C+`)})
-	absent := when(&xdsmatcherv3.Matcher_MatcherList_Predicate{
-		MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher{NotMatcher: present},
-	}, m.chain(anyChain))
-	return m.ifTLS(named, absent), m.err
+	names := m.names(append(slices.Clip(chains), more...), bounded)
+	return m.ifTLS(m.byValidName(names, m.chain(anyChain), m.chain(anyChain))), m.err
 }
 
-// ifTLS chooses the first part that matches a connection with TLS. Without TLS, there is no chain.
-func (m *matchers) ifTLS(list ...*xdsmatcherv3.Matcher_MatcherList_FieldMatcher) *xdsmatcherv3.Matcher {
+// ifTLS chooses further for a connection with TLS. Without TLS, there is no chain.
+func (m *matchers) ifTLS(then *xdsmatcherv3.Matcher) *xdsmatcherv3.Matcher {
 	protocol := m.extension("envoy.matching.inputs.transport_protocol", &networkv3.TransportProtocolInput{})
 	return first(nil, when(matches(protocol, &xdsmatcherv3.StringMatcher{
 		MatchPattern: &xdsmatcherv3.StringMatcher_Exact{Exact: "tls"},
-	}), further(first(nil, list...))))
+	}), further(then)))
 }
 
-// byName chooses among the chains for a name; chosen is the chain for all other names, nil for none. bounded chooses
-// further for some chains.
-func (m *matchers) byName(
-	name *xdscorev3.TypedExtensionConfig, chains []ir.TLSChain, chosen *xdsmatcherv3.Matcher_OnMatch,
-	bounded map[string]*xdsmatcherv3.Matcher_OnMatch,
-) *xdsmatcherv3.Matcher_OnMatch {
-	chain := func(name string) *xdsmatcherv3.Matcher_OnMatch {
-		if on := bounded[name]; on != nil {
-			return on
-		}
-		return m.chain(name)
+// byValidName chooses by the server name of a connection if it is a host name, and
+// absent if the client sends none. Any other name gets no chain.
+func (m *matchers) byValidName(names []namedChoice, otherwise, absent *xdsmatcherv3.Matcher_OnMatch) *xdsmatcherv3.Matcher {
+	name := m.extension("envoy.matching.inputs.server_name", &networkv3.ServerNameInput{})
+	list := []*xdsmatcherv3.Matcher_MatcherList_FieldMatcher{
+		when(matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(hostName)}), byName(name, names, otherwise)),
 	}
-	type suffix struct{ name, chain string }
-	var suffixes []suffix
-	exact := map[string]*xdsmatcherv3.Matcher_OnMatch{}
+	if absent != nil {
+		// \C is any byte, so it also matches names that are not UTF-8.
+		present := matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(`\C+`)})
+		list = append(list, when(&xdsmatcherv3.Matcher_MatcherList_Predicate{
+			MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher{NotMatcher: present},
+		}, absent))
+	}
+	return first(nil, list...)
+}
+
+// namedChoice is an exact name or "*.suffix", and what is chosen for it.
+type namedChoice struct {
+	name string
+	// oneLabel means that the asterisk is one label, as in certificates.
+	oneLabel bool
+	then     *xdsmatcherv3.Matcher_OnMatch
+}
+
+// names returns the names of chains. bounded chooses further for some chains.
+func (m *matchers) names(chains []ir.TLSChain, bounded map[string]*xdsmatcherv3.Matcher_OnMatch) []namedChoice {
+	var list []namedChoice
 	for _, c := range chains {
+		then := bounded[c.Name]
+		if then == nil {
+			then = m.chain(c.Name)
+		}
 		for _, n := range c.ServerNames {
-			if strings.HasPrefix(n, "*.") {
-				suffixes = append(suffixes, suffix{n[1:], c.Name})
-			} else {
-				exact[n] = chain(c.Name)
-			}
+			list = append(list, namedChoice{name: n, then: then})
 		}
 	}
-	slices.SortFunc(suffixes, func(a, b suffix) int {
+	return list
+}
+
+// byName chooses the name itself, then the longest suffix, then otherwise. Of two equal
+// names, the last one counts.
+func byName(
+	name *xdscorev3.TypedExtensionConfig, names []namedChoice, otherwise *xdsmatcherv3.Matcher_OnMatch,
+) *xdsmatcherv3.Matcher_OnMatch {
+	var suffixes []namedChoice
+	exact := map[string]*xdsmatcherv3.Matcher_OnMatch{}
+	for _, n := range names {
+		if strings.HasPrefix(n.name, "*.") {
+			suffixes = append([]namedChoice{n}, suffixes...)
+		} else {
+			exact[n.name] = n.then
+		}
+	}
+	slices.SortStableFunc(suffixes, func(a, b namedChoice) int {
 		return cmp.Or(cmp.Compare(len(b.name), len(a.name)), cmp.Compare(a.name, b.name))
 	})
+	chosen := otherwise
 	if len(suffixes) > 0 {
 		var list []*xdsmatcherv3.Matcher_MatcherList_FieldMatcher
 		for _, s := range suffixes {
-			list = append(list, when(matches(name, &xdsmatcherv3.StringMatcher{
-				MatchPattern: &xdsmatcherv3.StringMatcher_Suffix{Suffix: s.name},
-			}), chain(s.chain)))
+			value := &xdsmatcherv3.StringMatcher{MatchPattern: &xdsmatcherv3.StringMatcher_Suffix{Suffix: s.name[1:]}}
+			if s.oneLabel {
+				value.MatchPattern = expression(`[^.]+` + regexp.QuoteMeta(s.name[1:]))
+			}
+			list = append(list, when(matches(name, value), s.then))
 		}
-		chosen = further(first(chosen, list...))
+		chosen = further(first(otherwise, list...))
 	}
 	if len(exact) == 0 {
 		return chosen

@@ -32,6 +32,8 @@ func packed() map[string][]proto.Message {
 		var document any
 		Expect(yaml.Unmarshal(text, &document)).To(Succeed())
 		eachPacked(document, func(a map[string]any) {
+			// A difference between two types has null for the fields of the other one.
+			maps.DeleteFunc(a, func(_ string, value any) bool { return value == nil })
 			text, err := json.Marshal(a)
 			Expect(err).NotTo(HaveOccurred())
 			if seen[string(text)] {

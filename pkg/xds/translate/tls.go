@@ -108,19 +108,14 @@ func downstreamSocket(minVersion string, c ir.TLSChain, protocols []string) (*co
 	if minVersion == "1.3" {
 		version = tlsv3.TlsParameters_TLSv1_3
 	}
-	common := &tlsv3.CommonTlsContext{
+	tls := unresumed(&tlsv3.CommonTlsContext{
 		AlpnProtocols: protocols,
 		TlsParams: &tlsv3.TlsParameters{
 			TlsMinimumProtocolVersion: version, TlsMaximumProtocolVersion: tlsv3.TlsParameters_TLSv1_3,
 			CipherSuites: cipherSuites(), EcdhCurves: keyExchanges(),
 		},
-	}
-	tls := &tlsv3.DownstreamTlsContext{
-		CommonTlsContext: common,
-		// Envoy refuses to look up certificates if either is enabled.
-		SessionTicketKeysType:            &tlsv3.DownstreamTlsContext_DisableStatelessSessionResumption{DisableStatelessSessionResumption: true},
-		DisableStatefulSessionResumption: true,
-	}
+	})
+	common := tls.GetCommonTlsContext()
 	if c.ClientCA != nil {
 		tls.RequireClientCertificate = wrapperspb.Bool(true)
 		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContextSdsSecretConfig{
@@ -139,6 +134,16 @@ func downstreamSocket(minVersion string, c ir.TLSChain, protocols []string) (*co
 	}
 	config, err := pack(tls)
 	return tlsSocket(config), err
+}
+
+// unresumed is a context without session tickets and session IDs: Envoy refuses to look
+// up certificates if either is enabled.
+func unresumed(common *tlsv3.CommonTlsContext) *tlsv3.DownstreamTlsContext {
+	return &tlsv3.DownstreamTlsContext{
+		CommonTlsContext:                 common,
+		SessionTicketKeysType:            &tlsv3.DownstreamTlsContext_DisableStatelessSessionResumption{DisableStatelessSessionResumption: true},
+		DisableStatefulSessionResumption: true,
+	}
 }
 
 // certificateSelector looks up the certificate by the host name that the client

@@ -26,6 +26,8 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE proxy DROP COLUMN escaped_slashes`,
 	`ALTER TABLE proxy DROP COLUMN underscore_headers`,
 	`ALTER TABLE proxy DROP COLUMN tls_min_version`,
+	`ALTER TABLE proxy DROP COLUMN http3`,
+	`ALTER TABLE proxy DROP COLUMN alt_svc_port`,
 	`ALTER TABLE service DROP COLUMN https`,
 	`ALTER TABLE service DROP COLUMN hsts_seconds`,
 	`ALTER TABLE service DROP COLUMN hsts_subdomains`,
@@ -47,8 +49,8 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE upstream DROP COLUMN retry_budget_min_count`,
 	`ALTER TABLE upstream DROP COLUMN tls_insecure`,
 	`ALTER TABLE upstream DROP COLUMN client_certificate`,
-	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"",', ''), ` +
-		`after = replace(after, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"",', '')`,
+	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"","http3":false,"alt_svc_port":0,', ''), ` +
+		`after = replace(after, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"","http3":false,"alt_svc_port":0,', '')`,
 	`UPDATE change_log SET after = replace(after, '"https":"","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"mode":"","port":0,', '')`,
 	`UPDATE change_log SET after = replace(after, '"upstream_tls_insecure":false,"upstream_client_certificate":"",', '')`,
 	`DROP TABLE note`,

@@ -38,7 +38,7 @@ func objectSpecs(h *harness) {
 				},
 				Websocket: &websocket,
 			}},
-			&model.Proxy{Name: "gw", HTTPPort: 80, HTTPSPort: 443, ListenIP: "::", TrustedHops: 2, EscapedSlashes: "keep", UnderscoreHeaders: "drop", TLSMinVersion: "1.3"},
+			&model.Proxy{Name: "gw", HTTPPort: 80, HTTPSPort: 443, ListenIP: "::", TrustedHops: 2, EscapedSlashes: "keep", UnderscoreHeaders: "drop", TLSMinVersion: "1.3", HTTP3: true, AltSvcPort: 444},
 			&model.RouteUpstream{Service: "shop", Route: "root", Upstream: "blue"},
 			&model.ProxyService{Proxy: "gw", Service: "shop"},
 		}
