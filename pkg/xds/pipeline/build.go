@@ -378,13 +378,13 @@ func (b *Build) httpsListener(tree *model.ProxyTree, needs ir.Needs, services []
 // those with a certificate; and all of them if one of the wildcards is that of a service that does not decrypt, so that
 // such a service gets no connection for another one's host.
 func (b *Build) namesBeside(needs ir.Needs, services []string, passthrough []*ir.L4Service) []string {
-	any := slices.ContainsFunc(passthrough, func(s *ir.L4Service) bool { return strings.HasPrefix(s.ServerNames[0], "*.") })
-	if !needs.HasWildcard() && !any {
+	passed := slices.ContainsFunc(passthrough, func(s *ir.L4Service) bool { return strings.HasPrefix(s.ServerNames[0], "*.") })
+	if !needs.HasWildcard() && !passed {
 		return nil
 	}
 	var names []string
 	for _, name := range services {
-		if s := b.services[name]; s != nil && s.host != nil && (any || s.needs.HTTPS) && len(s.needs.Chains) == 0 && s.parts != nil &&
+		if s := b.services[name]; s != nil && s.host != nil && (passed || s.needs.HTTPS) && len(s.needs.Chains) == 0 && s.parts != nil &&
 			s.parts.Domain != "*" {
 			names = append(names, s.parts.Domain)
 		}
