@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/limits"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+)
+
+// applyListener builds the listener of a proxy for the services that it serves.
+func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string) {
+	// A proxy whose listener Envoy would refuse has none, and serves nothing.
+	p.needs = b.needsOf(services...)
+	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
+	l4 := b.l4Of(p, tree, services)
+	p.hasL4, p.passes, p.l4 = b.hasL4(services), b.passes(services), l4.Conditions
+	listeners, named, err := encodeListeners(b.listeners(tree, p, services, l4), l4.Listeners, tree.Proxy.Key(), newClusterCache(b.secrets))
+	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree), compile.NoHTTP3(tree))
+	p.refused = nil
+	if err != nil {
+		p.refused = &model.Condition{
+			Key: tree.Proxy.Key(), Code: model.Quarantined, Message: "Envoy would refuse the listener: " + err.Error(),
+		}
+	}
+	named.Lists = b.listKeys(p)
+	p.builder.SetListeners(listeners, named)
+	versions := ""
+	for _, l := range listeners {
+		versions += l.Version
+	}
+	if p.listeners != versions {
+		p.listeners, p.relistened = versions, b.Revision()
+	}
+}
+
+// listeners returns the listeners of a proxy that serves the services.
+func (b *Build) listeners(tree *model.ProxyTree, p *proxy, services []string, l4 compile.L4) []ir.Listener {
+	needs := p.needs
+	list := []ir.Listener{compile.Listener(tree, b.settings, needs)}
+	for _, set := range needs.KeySets {
+		list[0].Keys = append(list[0].Keys, credential.Keys(b.config.Keys(set))...)
+	}
+	for _, set := range needs.AnyKeySets {
+		list[0].AnyKeys = append(list[0].AnyKeys, credential.Keys(b.config.Keys(set))...)
+	}
+	https := b.httpsListener(tree, needs, services, l4)
+	if https == nil {
+		return list
+	}
+	list = append(list, *https)
+	if l := compile.HTTP3Listener(https, certificatesOf(p.certificates)); l != nil {
+		list = append(list, *l)
+	}
+	return list
+}
+
+// httpsListener returns the HTTPS listener; nil if the proxy has none.
+func (b *Build) httpsListener(tree *model.ProxyTree, needs ir.Needs, services []string, l4 compile.L4) *ir.Listener {
+	needs.HTTPS = needs.HTTPS || len(l4.Passthrough) > 0
+	l := compile.HTTPSListener(tree, b.settings, needs, b.namesBeside(needs, services, l4.Passthrough))
+	if l != nil {
+		l.TLS.Passthrough = l4.Passthrough
+	}
+	return l
+}
+
+// namesBeside returns the hosts of services without their own chain that are below the wildcards of chains, sorted:
+// those with a certificate; and all of them if one of the wildcards is that of a service that does not decrypt, so that
+// such a service gets no connection for another one's host.
+func (b *Build) namesBeside(needs ir.Needs, services []string, passthrough []*ir.L4Service) []string {
+	passed := slices.ContainsFunc(passthrough, func(s *ir.L4Service) bool { return strings.HasPrefix(s.ServerNames[0], "*.") })
+	if !needs.HasWildcard() && !passed {
+		return nil
+	}
+	var names []string
+	for _, name := range services {
+		if s := b.services[name]; s != nil && s.host != nil && (passed || s.needs.HTTPS) && len(s.needs.Chains) == 0 && s.parts != nil &&
+			s.parts.Domain != "*" {
+			names = append(names, s.parts.Domain)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
