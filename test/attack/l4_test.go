@@ -137,7 +137,7 @@ var _ = Describe("A service that does not decrypt", Ordered, func() {
 		Expect(string(answer)).To(HavePrefix("HTTP/1.1 " + strconv.Itoa(http.StatusMisdirectedRequest)))
 		Expect(vault.seen.Load()).To(BeZero())
 		_, err = (&tls.Dialer{Config: &tls.Config{ServerName: "other.test", MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", t.addr)
-		Expect(err).To(MatchError(ContainSubstring("unexpected message")), "the vault repeats the handshake")
+		Expect(err).To(MatchError(ContainSubstring("unexpected")), "the vault repeats the handshake")
 		Expect(vault.seen.Load()).To(Equal(int64(1)))
 	}, SpecTimeout(time.Minute))
 

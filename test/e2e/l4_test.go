@@ -98,6 +98,12 @@ var _ = Describe("A service of mode tls", func() {
 		applied(s.api, http.MethodDelete, "/proxy/gw/service/green")
 		Expect(who(s.httpsPort, client("a.wild.test"))).To(ContainSubstring("tls: "))
 		Expect(again()).To(Equal("200 OK "), "the connection of another service is as it was")
+		stats := read(adminOf(s.Gatehouse), "/stats?filter=^listener_manager")
+		Expect(stats).To(ContainSubstring("listener_manager.total_listeners_draining: 0\n"))
+		Expect(stats).To(ContainSubstring("listener_manager.total_filter_chains_draining: 1\n"), "that of the service that went")
+		for _, name := range []string{"listener_in_place_updated", "listener_modified"} {
+			Expect(stats).To(ContainSubstring("listener_manager."+name+": 3\n"), "each change was in place")
+		}
 		people.expectNone()
 	})
 

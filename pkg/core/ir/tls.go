@@ -12,6 +12,9 @@ type TLS struct {
 	Chains []TLSChain `json:"chains,omitempty"`
 	// Passthrough are services whose connections are not decrypted, sorted by name.
 	Passthrough []*L4Service `json:"passthrough,omitempty"`
+	// Beside are the names of hosts that a wildcard of Passthrough would match, sorted: their connections are decrypted
+	// like those for any other name.
+	Beside []string `json:"beside,omitempty"`
 	// Closed are host names that get no connection, exact or "*.suffix", sorted. Only HTTP/3 has them.
 	Closed []string `json:"closed,omitempty"`
 }

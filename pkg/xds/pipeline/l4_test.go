@@ -71,7 +71,12 @@ var _ = Describe("services of mode tcp, tls and udp", func() {
 		Expect(r.Conditions["proxy gw"]).To(ContainElement(HaveField("Key", model.ProxyServiceKey("gw", "db"))))
 		Expect(listener(r, "https-0.0.0.0:5432")).NotTo(BeNil())
 		Expect(listener(r, "tcp-0.0.0.0:5432")).To(BeNil())
-		r = apply(proxy, service(2, "db", model.ModeHTTP, "db.example", 0))
+		apply(proxy)
+		revision++
+		r = b.Apply(model.Change{Revision: revision, ID: "x", Entries: []model.Entry{{Key: model.ProxyServiceKey("gw", "pass")}}})
+		Expect(listener(r, "https-0.0.0.0:8443")).To(BeNil())
+		Expect(listener(r, "tcp-0.0.0.0:5432")).NotTo(BeNil())
+		r = apply(service(2, "db", model.ModeHTTP, "db.example", 0))
 		Expect(r.Conditions["proxy gw"]).To(BeEmpty())
 		Expect(listener(r, "tcp-0.0.0.0:5432")).To(BeNil(), "it is a service for requests now")
 		r = apply(service(2, "db", model.ModeUDP, "*", 5432))

@@ -61,25 +61,50 @@ func (b *Build) listeners(tree *model.ProxyTree, p *proxy, services []string, l4
 // httpsListener returns the HTTPS listener; nil if the proxy has none.
 func (b *Build) httpsListener(tree *model.ProxyTree, needs ir.Needs, services []string, l4 compile.L4) *ir.Listener {
 	needs.HTTPS = needs.HTTPS || len(l4.Passthrough) > 0
-	l := compile.HTTPSListener(tree, b.settings, needs, b.namesBeside(needs, services, l4.Passthrough))
-	if l != nil {
-		l.TLS.Passthrough = l4.Passthrough
+	names := b.namesBeside(needs, services)
+	l := compile.HTTPSListener(tree, b.settings, needs, names)
+	if l != nil && len(l4.Passthrough) > 0 {
+		l.TLS.Passthrough, l.TLS.Beside = l4.Passthrough, b.hostsBeside(l4.Passthrough, services, names)
 	}
 	return l
 }
 
-// namesBeside returns the hosts of services without their own chain that are below the wildcards of chains, sorted:
-// those with a certificate; and all of them if one of the wildcards is that of a service that does not decrypt, so that
-// such a service gets no connection for another one's host.
-func (b *Build) namesBeside(needs ir.Needs, services []string, passthrough []*ir.L4Service) []string {
-	passed := slices.ContainsFunc(passthrough, func(s *ir.L4Service) bool { return strings.HasPrefix(s.ServerNames[0], "*.") })
-	if !needs.HasWildcard() && !passed {
+// namesBeside returns the hosts of services with a certificate but without their own chain
+// that are below the wildcards of chains, sorted.
+func (b *Build) namesBeside(needs ir.Needs, services []string) []string {
+	if !needs.HasWildcard() {
 		return nil
 	}
+	return b.hosts(services, func(s *service) bool { return s.needs.HTTPS })
+}
+
+// hostsBeside returns the hosts of services without their own chain, and not among those of namesBeside, that are below
+// the wildcards of services that do not decrypt, sorted: such a service gets no connection for another one's host, even
+// for a host without a certificate.
+func (b *Build) hostsBeside(passthrough []*ir.L4Service, services, names []string) []string {
+	var suffixes []string
+	taken := map[string]bool{} // by an older service
+	for _, s := range passthrough {
+		taken[s.ServerNames[0]] = true
+		if suffix, wild := strings.CutPrefix(s.ServerNames[0], "*"); wild {
+			suffixes = append(suffixes, suffix)
+		}
+	}
+	if len(suffixes) == 0 {
+		return nil
+	}
+	return b.hosts(services, func(s *service) bool {
+		return !taken[s.parts.Domain] && !slices.Contains(names, s.parts.Domain) &&
+			slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(s.parts.Domain, suffix) })
+	})
+}
+
+// hosts returns the hosts of services for requests without their own chain, sorted.
+func (b *Build) hosts(services []string, which func(*service) bool) []string {
 	var names []string
 	for _, name := range services {
-		if s := b.services[name]; s != nil && s.host != nil && (passed || s.needs.HTTPS) && len(s.needs.Chains) == 0 && s.parts != nil &&
-			s.parts.Domain != "*" {
+		if s := b.services[name]; s != nil && s.host != nil && len(s.needs.Chains) == 0 && s.parts != nil &&
+			s.parts.Domain != "*" && which(s) {
 			names = append(names, s.parts.Domain)
 		}
 	}

@@ -30,11 +30,11 @@ const hostName = `[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*`
 // connection without TLS or with an invalid host name gets no chain, and Envoy closes
 // it.
 // passthrough has services whose connections are not decrypted.
-func chainMatcher(chains []ir.TLSChain, passthrough *ir.L4Listener) (*xdsmatcherv3.Matcher, error) {
+func chainMatcher(t *ir.TLS, passthrough *ir.L4Listener) (*xdsmatcherv3.Matcher, error) {
 	m := matchers{}
 	more, bounded := m.passthrough(passthrough)
-	names := m.names(append(slices.Clip(chains), more...), bounded)
-	return m.ifTLS(m.byValidName(names, m.chain(anyChain), m.chain(anyChain))), m.err
+	chains := slices.Concat(t.Chains, more, []ir.TLSChain{{Name: anyChain, ServerNames: t.Beside}})
+	return m.ifTLS(m.byValidName(m.names(chains, bounded), m.chain(anyChain), m.chain(anyChain))), m.err
 }
 
 // ifTLS chooses further for a connection with TLS. Without TLS, there is no chain.

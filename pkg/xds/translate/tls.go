@@ -58,7 +58,7 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 		Services: l.TLS.Passthrough, AccessLog: l.AccessLog, AccessLogs: l.AccessLogs, Lean: l.Lean, ProxyProtocol: l.ProxyProtocol,
 		Clients: l.Clients,
 	}
-	if out.FilterChainMatcher, err = chainMatcher(l.TLS.Chains, passthrough); err != nil {
+	if out.FilterChainMatcher, err = chainMatcher(l.TLS, passthrough); err != nil {
 		return err
 	}
 	out.FilterChains = nil
