@@ -132,11 +132,16 @@ var _ = Describe("A service of mode tls", func() {
 })
 
 var _ = Describe("A service of mode tcp with a certificate", func() {
-	It("decrypts connections, also while the certificate changes", func() {
-		s, blue := secure()
-		_ = blue
+	It("decrypts connections, also while the certificate changes, and encrypts them for its upstream", func() {
+		s, _ := secure()
 		port := freePort()
-		addTalker(s.api, talk("red", nil))
+		inner, err := s.authority.Issue(testkit.CertificateOptions{Names: []string{"inner.test"}})
+		Expect(err).NotTo(HaveOccurred())
+		cert, err := tls.X509KeyPair([]byte(inner.Cert), []byte(inner.Key))
+		Expect(err).NotTo(HaveOccurred())
+		post(s.api, "/secret", "Secret_name=ca", "Secret_cert="+s.authority.PEM)
+		addTalker(s.api, talk("red", &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}),
+			"Upstream_protocol=tls", "Upstream_validation_cacertificate=ca", "Upstream_validation_subjectname=inner.test")
 		s.issue("db", testkit.CertificateOptions{Names: []string{"db.test"}})
 		post(s.api, "/service", "Service_Name=db", "Mode=tcp", "Port="+strconv.Itoa(port), "fqdn=*")
 		addRoute(s.api, "db", "root", "/", "", "red")
