@@ -131,7 +131,7 @@ var _ = Describe("Explain", func() {
 			explaining().get(at(query)).expectProblem(400, invalid("/proxy/gw/explain", errs...))
 		},
 		Entry("no url", "", "url", "is missing: give the URL that a client would request, such as http://shop.example.com/cart"),
-		Entry("no scheme", "url=shop.test", "url", `\"shop.test\" does not begin with http:// or https://`),
+		Entry("no scheme", "url=shop.test", "url", `\"shop.test\" does not begin with http:// or https://, or tcp://, tls:// or udp:// for a connection`),
 		Entry("no host", "url=http:///cart", "url", `\"http:///cart\" has no host`),
 		Entry("a space", "url=http://shop.test/a%20b", "url", `\"http://shop.test/a b\" contains a character that clients percent-encode, such as a space as %20`),
 		Entry("method and header", "url=http://a&method=G%20T&header=x", "method", `\"G T\" is not a method`, "header", `\"x\" is not of the form \"name: value\"`),

@@ -72,7 +72,7 @@ var _ = Describe("A test of rate limits", func() {
 	It("accepts and refuses the same as explain", func() {
 		a := answering(forwarded())
 		a.get("/proxy/gw/ratelimit/test?url=shop&header=x").expectProblem(400, invalid("/proxy/gw/ratelimit/test",
-			"url", `\"shop\" does not begin with http:// or https://`, "header", `\"x\" is not of the form \"name: value\"`))
+			"url", `\"shop\" does not begin with http:// or https://, or tcp://, tls:// or udp:// for a connection`, "header", `\"x\" is not of the form \"name: value\"`))
 		Expect(a.get(at + "&method=POST&header=a%3A+b&header=c%3A+d&address=::1").status).To(Equal(200))
 		got, _ := a.call("GET", "/proxy/nobody/ratelimit/test?url=http://a/", "", nil)
 		Expect(got.status).To(Equal(404))
