@@ -34,7 +34,6 @@ proxies:
       httpNodePort: 30080
       httpsNodePort: 30443
       extraPorts: [{name: db, port: 5432}, {name: dns, port: 53, targetPort: 5353, protocol: UDP}]
-    service: {type: NodePort, httpNodePort: 30080, httpsNodePort: 30443}
     listener: {http3: true}
   - name: inner
     kind: DaemonSet

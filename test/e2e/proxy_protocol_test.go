@@ -103,9 +103,34 @@ var _ = Describe("The PROXY protocol", func() {
 		both("", http.StatusForbidden, "")
 	})
 
+	It("has texts of the load balancer in the access log, whatever is in them", func() {
+		g, gw, _ := shop("--access-log", "json")
+		put := func(name, body string) {
+			GinkgoHelper()
+			a, err := gw.api.Do(limit(), http.MethodPut, "/globalconfig/"+name+"?wait=applied&timeout=20s", "application/json", body)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(Equal(http.StatusCreated), a.Body)
+		}
+		put("log", `{"globalconfig_type": "globalconfig_accesslog", "config": {"fields": [{"name": "vpc", "tlv": "vpc"}, {"name": "asked_for", "tlv": "host"}]}}`)
+		put("balancers", `{"globalconfig_type": "globalconfig_proxyprotocol", "config": {"from": ["127.0.0.1"], "tlvs": [{"type": 234, "name": "vpc"}, {"type": 2, "name": "host"}]}}`)
+		told := balanced("203.0.113.7")
+		for kind, text := range map[byte]string{234: "a\n\"b\xff", 2: strings.Repeat("x", 300)} {
+			told += string([]byte{kind, byte(len(text) >> 8), byte(len(text))}) + text //nolint:gosec // short
+		}
+		told = told[:14] + string(binary.BigEndian.AppendUint16(nil, uint16(len(told)-16))) + told[16:] //nolint:gosec // short
+		status, _ := viaBalancer(gw.port, told, "shop.test", nil)
+		Expect(status).To(Equal(http.StatusOK))
+		Eventually(g.Stdout.String).Should(And(
+			ContainSubstring(`"vpc":"a\n\"b!"`), ContainSubstring(`"asked_for":"`+strings.Repeat("x", 256)+`"`), ContainSubstring("203.0.113.7")))
+	})
+
 	It("is refused without addresses, and with what is none", func() {
 		_, gw, _ := shop()
-		for config, field := range map[string]string{`{}`: "config.from", `{"from": []}`: "config.from", `{"from": ["example.test"]}`: "config.from", `{"from": "10.0.0.0/8"}`: "config.from"} {
+		for config, field := range map[string]string{`{}`: "config.from", `{"from": []}`: "config.from", `{"from": ["example.test"]}`: "config.from", `{"from": "10.0.0.0/8"}`: "config.from",
+			`{"from": ["10.0.0.0/8"], "tlvs": [{"type": 256, "name": "a"}]}`:                         "config.tlvs[0].type",
+			`{"from": ["10.0.0.0/8"], "tlvs": [{"type": 2, "name": "a%b"}]}`:                         "config.tlvs[0].name",
+			`{"from": ["10.0.0.0/8"], "tlvs": [{"type": 2, "name": "a"}, {"type": 2, "name": "b"}]}`: "config.tlvs[1].type",
+			`{"from": ["10.0.0.0/8"], "tlvs": [{"type": 2, "name": "a"}, {"type": 3, "name": "a"}]}`: "config.tlvs[1].name"} {
 			a, err := gw.api.Do(limit(), http.MethodPost, "/globalconfig", "application/json",
 				fmt.Sprintf(`{"globalconfig_name": "balancers", "globalconfig_type": "globalconfig_proxyprotocol", "config": %s}`, config))
 			Expect(err).NotTo(HaveOccurred())

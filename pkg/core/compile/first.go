@@ -68,6 +68,9 @@ func addProxyProtocol(l *ir.Listener, t *model.ProxyTree, _ Settings, _ ir.Needs
 	l.ProxyProtocol = &ir.ProxyProtocol{}
 	if c != nil {
 		l.ProxyProtocol.From = seam.Ranges(nil, c.From)
+		for _, t := range c.TLVs {
+			l.ProxyProtocol.TLVs = append(l.ProxyProtocol.TLVs, ir.TLV(t))
+		}
 	}
 }
 

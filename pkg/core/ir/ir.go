@@ -100,6 +100,14 @@ type NewPerClient struct {
 type ProxyProtocol struct {
 	// From are the addresses that may connect; empty means that none may.
 	From []netip.Prefix `json:"from"`
+	// TLVs are what access logs may name of it.
+	TLVs []TLV `json:"tlvs,omitempty"`
+}
+
+// TLV is the name of a type of what a load balancer adds to the PROXY protocol.
+type TLV struct {
+	Type int    `json:"type"`
+	Name string `json:"name"`
 }
 
 // Host is a host name and the routes under it.

@@ -70,6 +70,8 @@ type LogField struct {
 	Header         string `json:"header,omitempty"`
 	ResponseHeader string `json:"responseHeader,omitempty"`
 	Claim          string `json:"claim,omitempty"`
+	// TLV is a name of ProxyProtocol.TLVs.
+	TLV string `json:"tlv,omitempty"`
 }
 
 // LogOnly selects the requests that meet any of these. Zero values select none.

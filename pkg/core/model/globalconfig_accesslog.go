@@ -44,7 +44,7 @@ type AccessLogConfig struct {
 	Always bool `json:"always,omitempty"`
 }
 
-// LogField is a field of an access log. Exactly one of value, header, response_header and claim says what it has.
+// LogField is a field of an access log. Exactly one of value, header, response_header, claim and tlv says what it has.
 type LogField struct {
 	// +required
 	// +minLength=1
@@ -57,6 +57,8 @@ type LogField struct {
 	ResponseHeader string `json:"response_header,omitempty"`
 	// The first 256 bytes of a claim of a token that http_filter_jwt has verified, or of a login.
 	Claim string `json:"claim,omitempty"`
+	// The first 256 bytes of what a load balancer said, by the name that a globalconfig_proxyprotocol gives it. Not for text.
+	TLV string `json:"tlv,omitempty"`
 }
 
 // LogOnly selects requests. One that meets any of these is logged.
@@ -157,7 +159,10 @@ func (v *validator) logFields(field string, fields []LogField) {
 				v.add(at+".claim", "%q has one of %% : ( ), which a field cannot read", f.Claim)
 			}
 		}
-		v.recorded(at, f.Value, map[string]string{"header": f.Header, "response_header": f.ResponseHeader}, f.Claim)
+		if f.TLV != "" {
+			v.tlvName(at+".tlv", f.TLV)
+		}
+		v.recorded(at, f.Value, map[string]string{"header": f.Header, "response_header": f.ResponseHeader}, f.Claim, f.TLV)
 	}
 }
 
@@ -184,6 +189,11 @@ func (v *validator) logText(at string, c AccessLogConfig) {
 	const jsonOnly = "cannot be with text, which names the fields that it has"
 	if c.Upstream != "" {
 		v.add(at+".text", "is for standard output, and upstream is a collector, which gets fields")
+	}
+	for i, f := range c.Fields {
+		if f.TLV != "" {
+			v.add(fmt.Sprintf("%s.fields[%d].tlv", at, i), "cannot be with text: it may have a line break")
+		}
 	}
 	if len(c.Omit) > 0 {
 		v.add(at+".omit", jsonOnly)

@@ -156,6 +156,9 @@ func (v *validator) recorded(at, value string, headers map[string]string, others
 		if len(others) > 0 {
 			names = append(names, "claim")
 		}
+		if len(others) > 1 {
+			names = append(names, "tlv")
+		}
 		v.add(at, "needs exactly one of value, %s", strings.Join(names, ", "))
 	}
 }

@@ -182,6 +182,8 @@ func fieldsOf(log ir.AccessLog, formats map[string]string) map[string]string {
 			if len(log.Line) > 0 {
 				fields[f.Name] = seam.ClaimInLine(f.Claim)
 			}
+		case f.TLV != "":
+			fields[f.Name] = tlvFormat(f.TLV)
 		default:
 			fields[f.Name] = literal(f.Value)
 		}

@@ -17,12 +17,25 @@ import (
 // ProxyProtocol is the name of the listener filter that reads the PROXY protocol.
 const ProxyProtocol = "envoy.filters.listener.proxy_protocol"
 
+// tlvFormat is the format of the access log for a text of the load balancer.
+func tlvFormat(name string) string {
+	return "%FILTER_STATE(envoy.network.proxy_protocol.tlv:FIELD:" + name + "):256%"
+}
+
 // readProxyProtocol is the listener filter that reads the PROXY protocol. It closes connections without it.
 func readProxyProtocol(p *ir.ProxyProtocol) ([]*listenerv3.ListenerFilter, error) {
 	if p == nil {
 		return nil, nil
 	}
-	config, err := pack(&proxyprotocolv3.ProxyProtocol{})
+	filter := &proxyprotocolv3.ProxyProtocol{}
+	for _, t := range p.TLVs {
+		// Requests have the state of their connection, and not its metadata.
+		filter.TlvLocation = proxyprotocolv3.ProxyProtocol_FILTER_STATE
+		filter.Rules = append(filter.Rules, &proxyprotocolv3.ProxyProtocol_Rule{
+			TlvType: uint32(t.Type), OnTlvPresent: &proxyprotocolv3.ProxyProtocol_KeyValuePair{Key: t.Name}, //nolint:gosec // 1 to 255
+		})
+	}
+	config, err := pack(filter)
 	return []*listenerv3.ListenerFilter{{
 		Name: ProxyProtocol, ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: config},
 	}}, err
