@@ -129,6 +129,7 @@ var _ = Describe("The zone of an Envoy", func() {
 		prefer := "Upstream_zone_mincount=2"
 		b := balancedShop(gw, map[string][]string{"a1": {"Upstream_zone=a", prefer}, "a2": {"Upstream_zone=a", prefer}, "b1": {"Upstream_zone=b", prefer}})
 		Eventually(gw.tally).WithArguments(40).Should(And(HaveLen(2), Not(HaveKey("b1"))))
+		Expect(read(gw.api, "/proxy/gw/explain?url=http://shop.example/")).To(ContainSubstring("keeps the requests of cluster a1+a2+b1 in it while at least 2 of its upstreams there are healthy"))
 		b["a1"].SetHealthy(false)
 		Eventually(gw.tally).WithArguments(40).Should(And(HaveLen(2), HaveKey("b1"), HaveKey("a2")))
 		b["a1"].SetHealthy(true)

@@ -159,6 +159,9 @@ type Cluster struct {
 	Endpoints []Endpoint `json:"endpoints"`
 	// retries are those of all its requests; nil leaves them to the route.
 	retries *routev3.RetryPolicy
+	// zoneMin is how many endpoints of the Envoy's zone must be healthy to receive all requests; 0 means that zones do not
+	// matter.
+	zoneMin uint32
 	// stays means that one endpoint receives all requests.
 	stays bool
 	// Panics means that unhealthy endpoints receive requests too while too few are healthy.

@@ -3,8 +3,6 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"math"
 	"net"
 	"regexp"
 	"slices"
@@ -101,6 +99,12 @@ func (a *Answer) describeForward(r *routev3.Route) {
 		}
 		for _, told := range f.describeForward(r.GetRoute()) {
 			a.step("forward", told)
+		}
+	}
+	for _, c := range a.Forward.Clusters {
+		if c.zoneMin > 0 {
+			a.step("forward", fmt.Sprintf("an Envoy with a zone keeps the requests of cluster %s in it while at least %d of its upstreams there "+
+				"are healthy; the percentages are those without a zone", c.Name, c.zoneMin))
 		}
 	}
 }
@@ -257,52 +261,9 @@ func (c *Cluster) read(r, assignment *snapshot.Resource, share float64) error {
 	for i := range min(len(c.Endpoints), len(of)) {
 		c.Endpoints[i].Upstream = of[i].Name
 	}
+	c.zoneMin = zoneMinOf(&cluster)
 	c.setPercents(share)
 	return nil
-}
-
-// overprovisioning is how much more than its share of healthy endpoints a priority receives (Envoy's default).
-const overprovisioning = 1.4
-
-// setPercents divides the share of a cluster among its endpoints. An endpoint of one of several priorities counts only
-// if it is healthy, as far as is known.
-func (c *Cluster) setPercents(share float64) {
-	type level struct{ all, healthy, weight float64 }
-	levels := map[uint32]*level{}
-	for _, e := range c.Endpoints {
-		l := levels[e.Priority]
-		if l == nil {
-			l = &level{}
-			levels[e.Priority] = l
-		}
-		if l.all++; c.receives(e) {
-			l.healthy++
-			l.weight += float64(e.Weight)
-		}
-	}
-	rest, loads := 1.0, map[uint32]float64{}
-	for _, p := range slices.Sorted(maps.Keys(levels)) {
-		l := levels[p]
-		loads[p] = min(rest, overprovisioning*l.healthy/l.all)
-		rest -= loads[p]
-	}
-	for i := range c.Endpoints {
-		e := &c.Endpoints[i]
-		e.Percent = 0
-		if l := levels[e.Priority]; rest < 1 && c.receives(*e) {
-			load := loads[e.Priority] / (1 - rest)
-			e.Percent = math.Round(share*load*float64(e.Weight)/l.weight*1e4) / 100
-		}
-	}
-}
-
-// receives reports whether an endpoint counts. Without priorities, percentages are those while all are healthy.
-func (c *Cluster) receives(e Endpoint) bool {
-	return !e.Draining && (!e.Health.Excluded() || !c.hasPriorities())
-}
-
-func (c *Cluster) hasPriorities() bool {
-	return slices.ContainsFunc(c.Endpoints, func(e Endpoint) bool { return e.Priority > 0 })
 }
 
 // reachesNobody reports whether no endpoint receives requests.
