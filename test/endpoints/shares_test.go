@@ -64,6 +64,28 @@ var _ = Describe("Several discovered upstreams of a route", func() {
 		Expect(after.Hosts).To(Equal(before.Hosts))
 	})
 
+	It("get requests by their priorities, and a change of one loses none", func() {
+		a1, a2, b1 := backend("a1"), backend("a2"), backend("b1")
+		objects := both(100, 100)
+		objects[5].(*model.Upstream).Priority = 4
+		g := newGateway(learned([]model.Endpoint{at(a1), at(a2)}, []model.Endpoint{at(b1)}), objects...)
+		g.become(map[string]int{"a1": 20, "a2": 20})
+		stop := g.traffic("shop.test")
+		By("an endpoint that drains, which does not count")
+		g.assign("a", draining(a1), at(a2))
+		g.become(map[string]int{"a2": 40})
+		By("the same priority for both")
+		g.assign("a", at(a1), at(a2))
+		g.write(nil, both(100, 100)[5])
+		g.become(map[string]int{"a1": 10, "a2": 10, "b1": 20})
+		By("removing the endpoints of the first")
+		g.write(nil, objects[5])
+		g.become(map[string]int{"a1": 20, "a2": 20})
+		g.assign("a")
+		g.become(map[string]int{"b1": 40})
+		stop()
+	})
+
 	It("leave their shares to the others under traffic, and answer 503 when nothing is left", func() {
 		a, b := backend("a"), backend("b")
 		g := newGateway(learned([]model.Endpoint{at(a)}, []model.Endpoint{at(b)}), both(100, 100, checked)...)

@@ -128,6 +128,17 @@ var _ = Describe("A cluster whose endpoints are discovered", func() {
 		Entry("none", []bool{false, false, false}, 0., 0., 0.),
 	)
 
+	It("does not count an endpoint that drains for the health of a priority", func() {
+		drains := endpoint("10.0.0.1")
+		drains.HealthStatus = corev3.HealthStatus_DRAINING
+		a := ask(have(&endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{
+			{LbEndpoints: []*endpointv3.LbEndpoint{drains, endpoint("10.0.0.2")}},
+			{Priority: 1, LbEndpoints: []*endpointv3.LbEndpoint{endpoint("10.0.0.3")}},
+		}}), "http://h/cart")
+		list := a.Forward.Clusters[0].Endpoints
+		Expect([]float64{list[0].Percent, list[1].Percent, list[2].Percent}).To(Equal([]float64{0, 100, 0}))
+	})
+
 	It("answers 503 without endpoints", func() {
 		a := ask(have(&endpointv3.ClusterLoadAssignment{}), "http://h/cart")
 		Expect(a.Code).To(Equal(explain.NoEndpoints))

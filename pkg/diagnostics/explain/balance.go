@@ -23,7 +23,10 @@ func (c *Cluster) setPercents(share float64) {
 			l = &level{}
 			levels[e.Priority] = l
 		}
-		if l.all++; c.receives(e) {
+		if !e.Draining { // Envoy leaves these out
+			l.all++
+		}
+		if c.receives(e) {
 			l.healthy++
 			l.weight += float64(e.Weight)
 		}
@@ -31,7 +34,7 @@ func (c *Cluster) setPercents(share float64) {
 	rest, loads := 1.0, map[uint32]float64{}
 	for _, p := range slices.Sorted(maps.Keys(levels)) {
 		l := levels[p]
-		loads[p] = min(rest, overprovisioning*l.healthy/l.all)
+		loads[p] = min(rest, overprovisioning*l.healthy/max(l.all, 1))
 		rest -= loads[p]
 	}
 	for i := range c.Endpoints {
