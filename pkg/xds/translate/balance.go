@@ -106,8 +106,9 @@ func resolve(out *clusterv3.Cluster, d ir.DNS) {
 	default:
 		out.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
 	}
-	out.RespectDnsTtl = d.TTL
+	// The cluster type that replaces these fields (envoy.clusters.dns) is no DiscoveryType, by which others tell DNS apart.
+	out.RespectDnsTtl = d.TTL //nolint:staticcheck // see above
 	if d.Refresh > 0 {
-		out.DnsRefreshRate = seconds(d.Refresh)
+		out.DnsRefreshRate = seconds(d.Refresh) //nolint:staticcheck // see above
 	}
 }
