@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
-	"strconv"
 )
 
 //go:embed http3.py
@@ -87,20 +85,13 @@ func (c *HTTP3) Move(name, from string) error {
 	return c.do(map[string]any{"move": name, "from": from}, nil)
 }
 
-// First sends the first flight of a client, and returns its size and that of all that comes back although the client
-// says nothing more.
-func (c *HTTP3) First(at, sni string) (sent, received int, err error) {
-	host, port, err := net.SplitHostPort(at)
-	if err != nil {
-		return 0, 0, err
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		return 0, 0, err
-	}
-	var got struct{ Sent, Received int }
-	err = c.do(map[string]any{"first": []any{host, number}, "sni": sni}, &got)
-	return got.Sent, got.Received, err
+// First sends the first flight of clients at several addresses of the loopback to one of its ports. They say nothing
+// more, as those whose addresses were forged. It returns the size of a flight, and the least and the most that an
+// address got, until nothing came for a second.
+func (c *HTTP3) First(port int, sni string, sources int) (sent, least, most int, err error) {
+	var got struct{ Sent, Least, Most int }
+	err = c.do(map[string]any{"first": []any{"127.0.0.1", port}, "sni": sni, "sources": sources}, &got)
+	return got.Sent, got.Least, got.Most, err
 }
 
 func (c *HTTP3) do(command map[string]any, result any) error {

@@ -64,6 +64,7 @@ var _ = Describe("A request costs no more than docs/performance.md says:", Order
 				"headers_timeout": "5s", "slow_reader_timeout": "1m", "headers_kib": 32, "headers": 50,
 			}).start(ctx, plain, "--access-log", "off"),
 			balanced:   w.with(model.GlobalConfigProxyProtocol, object{"from": list{"127.0.0.0/8"}}).start(ctx, plain, "--access-log", "off"),
+			told:       w.withHTTP3().start(ctx, plain, "--access-log", "off"),
 			collected:  w.with(model.GlobalConfigAccessLog, object{"upstream": "collector"}).start(ctx, plain),
 			chosen:     w.with(model.GlobalConfigAccessLog, object{}).start(ctx, plain),
 			textual:    w.with(model.GlobalConfigAccessLog, object{"always": true, "text": textLine}).start(ctx, plain),

@@ -21,6 +21,7 @@ const (
 	leanLogged = "lean, JSON access log"
 
 	balanced   = "PROXY protocol"
+	told       = "HTTP/2 with TLS, `Http3` of the proxy"
 	passing    = "HTTPS, beside a service of mode `tls`"
 	bounded    = "bounds of connections"
 	collected  = "access log to a collector"
@@ -100,6 +101,7 @@ func parts() []part {
 		{name: "HTTPS", envoy: silent, host: "plain", tls: true, beside: "by hand, HTTPS"},
 		{name: passing, envoy: passing, host: "plain", tls: true, beside: "by hand, HTTPS"},
 		{name: "HTTP/2 with TLS", envoy: silent, host: "plain", tls: true, http2: true, beside: "by hand, HTTP/2 with TLS"},
+		{name: told, envoy: told, host: "plain", tls: true, http2: true, beside: "by hand, HTTP/2 with TLS"},
 		{name: "a wildcard host", envoy: silent, host: "wild", fqdn: "*.wild.test"},
 		{name: "404 for an unknown host", envoy: silent, host: "nobody", absent: true, status: http.StatusNotFound},
 		{

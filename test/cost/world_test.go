@@ -32,11 +32,19 @@ type world struct {
 	collector int
 	// globals are the global configs of the proxies.
 	globals list
+	// http3 means that the proxies tell clients about HTTP/3.
+	http3 bool
 }
 
 // with returns a world whose proxies have a global config.
 func (w world) with(kind string, config object) world {
 	w.globals = list{object{"globalconfig_name": "g", "globalconfig_type": kind, "config": config}}
+	return w
+}
+
+// withHTTP3 returns a world whose proxies tell clients about HTTP/3.
+func (w world) withHTTP3() world {
+	w.http3 = true
 	return w
 }
 
@@ -119,7 +127,7 @@ func (w world) start(ctx context.Context, services []part, args ...string) *gate
 	g.api = control.API
 	for _, call := range [][]string{
 		{"/secret", "Secret_name=plain", "Secret_cert=" + g.pair.Cert, "Secret_key=" + g.pair.Key},
-		{"/proxy", "Name=gw", "Listen_ip=127.0.0.1", fmt.Sprint("Http_port=", g.http), fmt.Sprint("Https_port=", g.https)},
+		{"/proxy", "Name=gw", "Listen_ip=127.0.0.1", fmt.Sprint("Http_port=", g.http), fmt.Sprint("Https_port=", g.https), fmt.Sprint("Http3=", g.http3)},
 	} {
 		a, err := g.api.Post(ctx, call[0], call[1:]...)
 		Expect(err).NotTo(HaveOccurred())

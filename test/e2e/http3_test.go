@@ -252,19 +252,6 @@ var _ = Describe("HTTP/3", func() {
 		Expect(q.Move("shop.test", "127.0.0.5")).To(Succeed())
 		Expect(q.get("shop.test", "shop.test", "/moved").Body).To(ContainSubstring(`"X-Envoy-External-Address":["127.0.0.1"]`))
 	})
-
-	It("answers unproven addresses with at most three times what they sent", func() {
-		s, _ := secure()
-		s.serve("shop", "shop.test", "shop.test")
-		applied(s.api, http.MethodPatch, "/proxy/gw", "Http3=true")
-		q := quic(s)
-		for _, name := range []string{"shop.test", "unknown.test", "x/y"} {
-			sent, received, err := q.First("127.0.0.1:"+strconv.Itoa(s.httpsPort), name)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(sent).To(BeNumerically(">=", 1200), name)
-			Expect(received).To(And(BeNumerically(">", 0), BeNumerically("<=", 3*sent)), name)
-		}
-	})
 })
 
 // plainGet sends a request over plain HTTP.
