@@ -32,6 +32,10 @@ func HTTPSListener(t *model.ProxyTree, s Settings, needs ir.Needs, names []strin
 	return &l
 }
 
+// MaxHTTP3Certificates bounds the chains of a listener of HTTP/3. Each costs Envoy 1 MB of memory, and each change of
+// the listener 7 ms of CPU time for each chain.
+const MaxHTTP3Certificates = 100
+
 // HTTP3Listener compiles the proxy's listener of HTTP/3, which has a chain for each
 // certificate; nil if the proxy has none. Envoy can neither look up certificates nor
 // verify clients over QUIC: the names of services that verify clients are closed.
@@ -46,7 +50,6 @@ func HTTP3Listener(https *ir.Listener, certificates []ir.Certificate) *ir.Listen
 			l.TLS.Closed = append(l.TLS.Closed, c.ServerNames...)
 		}
 	}
-	slices.Sort(l.TLS.Closed)
 	bySecret := map[string]ir.TLSChain{}
 	for _, c := range certificates {
 		chain := bySecret[c.Pair.Secret]
@@ -54,9 +57,14 @@ func HTTP3Listener(https *ir.Listener, certificates []ir.Certificate) *ir.Listen
 		chain.ServerNames = append(chain.ServerNames, c.Name)
 		bySecret[c.Pair.Secret] = chain
 	}
-	for _, secret := range slices.Sorted(maps.Keys(bySecret)) {
-		l.TLS.Chains = append(l.TLS.Chains, bySecret[secret])
+	for i, secret := range slices.Sorted(maps.Keys(bySecret)) {
+		if i < MaxHTTP3Certificates {
+			l.TLS.Chains = append(l.TLS.Chains, bySecret[secret])
+		} else {
+			l.TLS.Closed = append(l.TLS.Closed, slices.DeleteFunc(bySecret[secret].ServerNames, func(n string) bool { return n == "" })...)
+		}
 	}
+	slices.Sort(l.TLS.Closed)
 	return &l
 }
 
@@ -69,17 +77,30 @@ func altSvc(l *ir.Listener, p *model.Proxy) int {
 	return cmp.Or(p.AltSvcPort, p.HTTPSPort)
 }
 
-// NoHTTP3 says why a proxy does not serve HTTP/3 although it should.
-func NoHTTP3(t *model.ProxyTree) []model.Condition {
-	var l ir.Listener
-	if addProxyProtocol(&l, t, Settings{}, ir.Needs{}); !t.Proxy.HTTP3 || l.ProxyProtocol == nil {
+// NoHTTP3 says why a proxy does not serve HTTP/3 although it should, or not with all certificates.
+func NoHTTP3(t *model.ProxyTree, certificates []ir.Certificate) []model.Condition {
+	if !t.Proxy.HTTP3 {
 		return nil
 	}
-	return []model.Condition{{
-		Key: t.Proxy.Key(), Code: model.NoHTTP3,
-		Message: "HTTP/3 is not served: the proxy reads the PROXY protocol, which QUIC does not have; " +
-			"set Http3=false, or remove the global config of type " + model.GlobalConfigProxyProtocol,
-	}}
+	secrets := map[string]bool{}
+	for _, c := range certificates {
+		secrets[c.Pair.Secret] = true
+	}
+	c := model.Condition{Key: t.Proxy.Key(), Code: model.NoHTTP3}
+	var l ir.Listener
+	addProxyProtocol(&l, t, Settings{}, ir.Needs{})
+	switch {
+	case l.ProxyProtocol != nil:
+		c.Message = "HTTP/3 is not served: the proxy reads the PROXY protocol, which QUIC does not have; " +
+			"set Http3=false, or remove the global config of type " + model.GlobalConfigProxyProtocol
+	case len(secrets) > MaxHTTP3Certificates:
+		c.Message = fmt.Sprintf("HTTP/3 is served with the certificates of the first %d secrets by name, and not with those of %d more: "+
+			"use certificates for several names, or spread the services over several proxies",
+			MaxHTTP3Certificates, len(secrets)-MaxHTTP3Certificates)
+	default:
+		return nil
+	}
+	return []model.Condition{c}
 }
 
 // Opener opens a text that was sealed for a place. A nil Opener opens nothing.

@@ -19,7 +19,8 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	l4 := b.l4Of(p, tree, services)
 	p.hasL4, p.passes, p.l4 = b.hasL4(services), b.passes(services), l4.Conditions
 	listeners, named, err := encodeListeners(b.listeners(tree, p, services, l4), l4.Listeners, tree.Proxy.Key(), newClusterCache(b.secrets))
-	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree), compile.NoHTTP3(tree))
+	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree),
+		compile.NoHTTP3(tree, certificatesOf(p.certificates)))
 	p.refused = nil
 	if err != nil {
 		p.refused = &model.Condition{
