@@ -34,7 +34,7 @@ func quicChains(out *listenerv3.Listener, l ir.Listener) error {
 	}}
 	m := matchers{}
 	var names []namedChoice
-	var absent = m.chain(closedChain)
+	absent := m.chain(closedChain)
 	for _, c := range l.TLS.Chains {
 		for _, n := range c.ServerNames {
 			if n == "" {
