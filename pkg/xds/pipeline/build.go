@@ -144,15 +144,14 @@ func (b *Build) Apply(change model.Change) Result {
 		b.limits.due[name] = struct{}{}
 		needed, l4 := b.needsOf(name), b.hasL4([]string{name})
 		b.applyService(name, built)
-		l4 = l4 || b.hasL4([]string{name})
 		result.Conditions["service "+name] = built.conditions
-		needsChanged := !needed.Equal(b.needsOf(name))
+		needsChanged := l4 || b.hasL4([]string{name}) || !needed.Equal(b.needsOf(name))
 		for _, p := range b.config.ProxiesOf(name) {
 			if state := b.proxies[p]; state != nil {
 				state.services[name] = struct{}{}
 				b.setHost(state, name, b.config.Proxy(p))
 				dirty[p] = state
-				if needsChanged || state.needs.HasWildcard() || l4 || state.passes {
+				if needsChanged || state.needs.HasWildcard() || state.passes {
 					relisten[p] = b.config.Proxy(p)
 				}
 			}
