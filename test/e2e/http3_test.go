@@ -78,8 +78,8 @@ func (s secured) overTCP(proto, sni string, r request) testkit.HTTP3Answer {
 	return testkit.HTTP3Answer{Status: resp.StatusCode, Header: resp.Header, Body: string(body)}
 }
 
-// comparable leaves out what differs between any two requests.
-func comparable(a testkit.HTTP3Answer) testkit.HTTP3Answer {
+// essential leaves out what differs between any two requests.
+func essential(a testkit.HTTP3Answer) testkit.HTTP3Answer {
 	header := http.Header{}
 	for name, values := range a.Header {
 		header[http.CanonicalHeaderKey(name)] = values
@@ -153,7 +153,7 @@ var _ = Describe("HTTP/3", func() {
 			Expect(h3.Status).To(Equal(row.status), "%+v: %s", r, h3.Body)
 			Expect(h3.Body).To(ContainSubstring(row.holds), "%+v", r)
 			for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
-				Expect(comparable(h3)).To(Equal(comparable(s.overTCP(proto, row.sni, r))), "%s %+v", proto, r)
+				Expect(essential(h3)).To(Equal(essential(s.overTCP(proto, row.sni, r))), "%s %+v", proto, r)
 			}
 			Expect(h3.Header.Get("Alt-Svc")).To(Equal(`h3=":`+port+`"; ma=3600`), "%+v", r)
 			Expect(h3.Header.Get("Strict-Transport-Security")).To(Equal(map[bool]string{true: "max-age=600"}[r.host != "a.wide.test" && row.status != 307]), "%+v", r)

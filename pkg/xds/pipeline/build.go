@@ -189,21 +189,24 @@ func (b *Build) Apply(change model.Change) Result {
 	for name, state := range dirty {
 		b.followCertificates(state, b.config.Proxy(name))
 		result.Snapshots[name] = state.builder.Snapshot(change.Revision)
-		conditions := conflicts(name, state.builder.Conflicts())
-		for _, s := range slices.Sorted(maps.Keys(state.closed)) {
-			conditions = append(conditions, state.closed[s])
-		}
-		if state.refused != nil {
-			conditions = append(conditions, *state.refused)
-		}
-		conditions = append(conditions, state.l4...)
-		conditions = append(conditions, state.untold...)
-		result.Conditions["proxy "+name] = conditions
+		result.Conditions["proxy "+name] = state.conditions()
 	}
 	if b.limits.apply(change, b.config) || all {
 		b.collectDomains(&result)
 	}
 	return result
+}
+
+// conditions returns what is wrong with a proxy and what is attached to it.
+func (p *proxy) conditions() []model.Condition {
+	conditions := conflicts(p.name, p.builder.Conflicts())
+	for _, s := range slices.Sorted(maps.Keys(p.closed)) {
+		conditions = append(conditions, p.closed[s])
+	}
+	if p.refused != nil {
+		conditions = append(conditions, *p.refused)
+	}
+	return slices.Concat(conditions, p.l4, p.untold)
 }
 
 // builtService is a service and its conditions. A nil service means that it was deleted.
