@@ -85,7 +85,8 @@ var _ = Describe("The connections of clients", func() {
 		_, gw, _ := shop()
 		traffic, stop := gw.traffic("shop.example", 200)
 		gw.bound(`{"max_requests": 3, "idle_timeout": "2s", "headers_timeout": "1s", "request_timeout": "2s", "headers_kib": 8,
-			"headers": 20, "max_streams": 7, "keepalive": "30s", "slow_reader_timeout": "1s"}`)
+			"headers": 20, "max_streams": 7, "slow_reader_timeout": "1s", "max_connections": 1000, "max_age": "1h",
+			"stream_idle_timeout": "100s", "drain_timeout": "1s"}`)
 		await(traffic, 50)
 		stop()
 
@@ -128,6 +129,7 @@ var _ = Describe("The connections of clients", func() {
 		Expect(got).To(BeNumerically("<", 8_000_000))
 
 		By("keepalive")
+		gw.bound(`{"max_streams": 7, "keepalive": "30s"}`)
 		c = gw.connect()
 		Expect(c.ask("/")).To(Equal(200))
 		Expect(timers(gw.port, c.LocalAddr())).To(Equal("02"), "the kernel's timer of a keepalive")

@@ -32,7 +32,8 @@ type ConnectionsConfig struct {
 	// +anyOf=[{type: string}]
 	DrainTimeout Duration `json:"drain_timeout,omitempty"`
 	// Silence after which the kernel asks whether the client is still there, in whole seconds, 1s to 2h. Three questions
-	// without an answer end the connection. Default: never.
+	// without an answer end the connection. A change of it opens the ports anew, and may reset a connection that arrives at
+	// that moment. Default: never.
 	// +anyOf=[{type: string}]
 	Keepalive Duration `json:"keepalive,omitempty"`
 	// Time to receive the headers of a request, 1s to 1h. Default: 10s.
