@@ -102,7 +102,7 @@ var _ = Describe("the local stack", Ordered, func() {
 		}
 		Expect(published).To(HaveLen(5))
 		Expect(published).To(HaveKeyWithValue("gatehouse", []string{"1323/tcp"}))
-		Expect(published).To(HaveKeyWithValue("edge", ConsistOf("8080/tcp", "8443/tcp")))
+		Expect(published).To(HaveKeyWithValue("edge", ConsistOf("8080/tcp", "8443/tcp", "8443/udp")))
 		Expect(published).To(HaveKeyWithValue("inner", []string{"8080/tcp"}))
 		Expect(published).To(HaveKeyWithValue("dex", []string{s.ports["LOGIN"] + "/tcp"}))
 		Expect(published).To(HaveKeyWithValue("prometheus", []string{"9090/tcp"}))
