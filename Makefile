@@ -262,7 +262,7 @@ soak: build envoy postgres redis ratelimit providers ## run the end-to-end specs
 	GATEHOUSE_TEST_ATTACKS=all go test ./test/attack -count=1 -timeout 1h
 	GATEHOUSE_TEST_CLIENTS=60s go test ./test/e2e -count=1 -ginkgo.focus '50 clients'
 	GATEHOUSE_TEST_STORM=5m GATEHOUSE_TEST_KILLS=50 GATEHOUSE_TEST_CHANGES=1000 GATEHOUSE_TEST_RATIO=1.5 \
-		go test ./test/e2e -count=1 -v -timeout 2h -ginkgo.timeout 2h -ginkgo.focus 'A storm of changes|wait=applied|never gets ready'
+		go test ./test/e2e -count=1 -v -timeout 2h -ginkgo.timeout 2h -ginkgo.focus 'A storm of changes|wait=applied|never gets ready|is lost while'
 	GATEHOUSE_TEST_HANDSHAKES=10000 GATEHOUSE_TEST_CERTIFICATES=400 GATEHOUSE_TEST_TLS_HOSTS=500 \
 		go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'HTTPS under'
 	GATEHOUSE_TEST_POLICY_RATE=1000 GATEHOUSE_TEST_POLICY_SWITCHES=100 go test ./test/policies -count=1 -v -timeout 1h -ginkgo.focus 'under load'
