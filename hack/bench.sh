@@ -4,7 +4,7 @@
 # bin/redis-server, bin/ratelimit and bin/haproxy must exist (make build envoy
 # redis ratelimit haproxy).
 #
-# usage: hack/bench.sh [--only latency,document,bulk,start,streams,rps,tcp,accesslog,filters,ratelimit,idle,scale,domains] [--json FILE] ...
+# usage: hack/bench.sh [--only latency,document,bulk,start,streams,rps,tcp,http3,accesslog,filters,ratelimit,idle,scale,domains] [--json FILE] ...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$(gatehouse_root)"

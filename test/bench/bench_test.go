@@ -67,7 +67,7 @@ var _ = Describe("The yardstick", func() {
 			"25 routes, created one by one", "25 routes, created one by one, beside a floor that coalesces",
 			"Start with 12 stored routes",
 			"3 Envoys on one replica, with 12 hosts",
-			"Requests per second through Envoy", "A service of mode tcp", "A service of mode tcp, beside HAProxy", "Access logs of an Envoy configured by hand", "Filters", "Filters that are switched off",
+			"Requests per second through Envoy", "A service of mode tcp", "A service of mode tcp, beside HAProxy", "Requests over HTTP/3", "Access logs of an Envoy configured by hand", "Filters", "Filters that are switched off",
 			"A rate limit",
 			"Idle for 100ms with 12 routes, and one change",
 			"The configuration of 20 services as one document", "One write with 20 services", "The last page of a list with 20 services",
@@ -115,7 +115,7 @@ var _ = Describe("parse", func() {
 			_, err := parse(args)
 			Expect(err).To(MatchError(want))
 		},
-		Entry("an unknown part", `--only: "speed" is none of latency, document, bulk, start, streams, rps, tcp, accesslog, filters, ratelimit, idle, scale, domains`, "--only", "idle,speed"),
+		Entry("an unknown part", `--only: "speed" is none of latency, document, bulk, start, streams, rps, tcp, http3, accesslog, filters, ratelimit, idle, scale, domains`, "--only", "idle,speed"),
 		Entry("a size of zero", `--sizes: "0" is not a number above 0`, "--sizes", "10,0"),
 		Entry("an unexpected word", `"rps" is not a flag`, "rps"),
 	)

@@ -59,6 +59,7 @@ func parts() []part {
 		{"streams", (*lab).streams},
 		{"rps", (*lab).rps},
 		{"tcp", (*lab).tcp},
+		{"http3", (*lab).http3},
 		{"accesslog", (*lab).accessLog},
 		{"filters", (*lab).filters},
 		{"ratelimit", (*lab).ratelimit},
