@@ -40,7 +40,9 @@ func (l *lab) http3(ctx context.Context) ([]section, error) {
 	url := "https://" + local(httpsPort(p.ports.http)) + route.Prefix
 	protocols := []func() http.RoundTripper{
 		func() http.RoundTripper { return &http3.Transport{TLSClientConfig: trusted.Clone()} },
-		func() http.RoundTripper { return &http.Transport{TLSClientConfig: trusted.Clone(), ForceAttemptHTTP2: true} },
+		func() http.RoundTripper {
+			return &http.Transport{TLSClientConfig: trusted.Clone(), ForceAttemptHTTP2: true}
+		},
 	}
 	for i, protocol := range protocols {
 		err := eventually(ctx, "an answer", func() error {
