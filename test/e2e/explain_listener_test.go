@@ -37,7 +37,8 @@ var _ = Describe("Explain about a listener that Envoy refused", func() {
 		change(strconv.Itoa(port))
 		gw := gateway{g.API, port}
 		gw.expect("shop.example", "/", "blue")
-		Expect(explained()).To(ContainSubstring(`"message":"listener http-127.0.0.1:` + strconv.Itoa(port) + ` accepts the connection"`))
+		// Envoy may serve before its acknowledgement has been read.
+		Eventually(explained).Should(ContainSubstring(`"message":"listener http-127.0.0.1:` + strconv.Itoa(port) + ` accepts the connection"`))
 		change(takenPort)
 		Eventually(explained).Should(And(ContainSubstring(`"code":"forwarded"`), ContainSubstring(
 			"listener http-127.0.0.1:"+strconv.Itoa(port)+" accepts the connection; Envoy refused http-127.0.0.1:"+takenPort+", which is to replace it: ")))

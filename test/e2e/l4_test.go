@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -177,7 +178,7 @@ var _ = Describe("A service of mode udp", func() {
 		done := make(chan struct{})
 		var failed []string
 		var wg sync.WaitGroup
-		sent := 0
+		var sent atomic.Int64
 		wg.Go(func() {
 			for {
 				select {
@@ -185,20 +186,20 @@ var _ = Describe("A service of mode udp", func() {
 					return
 				default:
 				}
-				text := fmt.Sprint("query ", sent)
+				text := fmt.Sprint("query ", sent.Load())
 				if back := one.ask(text); back != "red "+text {
 					failed = append(failed, back)
 				}
-				sent++
+				sent.Add(1)
 			}
 		})
 		addL4(gw.api, "more", "udp", other, "*", "red")
 		applied(gw.api, http.MethodPut, "/service/more", "fqdn=*", "Mode=udp", "Port="+strconv.Itoa(freeDatagramPort()))
 		applied(gw.api, http.MethodDelete, "/proxy/gw/service/more")
+		Eventually(sent.Load).Should(BeNumerically(">", 20))
 		close(done)
 		wg.Wait()
 		Expect(failed).To(BeEmpty())
-		Expect(sent).To(BeNumerically(">", 5))
 		Expect(datagrams(other).ask("nobody")).To(ContainSubstring("refused"))
 	})
 })
