@@ -57,7 +57,7 @@ for arch in $arches; do
 	fi
 	cp "$(hack/envoy.sh "$arch")" "$scratch/built/$arch/envoy"
 	cp "$scratch/built/$arch/gatehouse" "$scratch/sbom/$arch/usr/local/bin/gatehouse"
-	go run ./hack/sbom "gatehouse-$arch" "$scratch/sbom/$arch" >"$out/gatehouse-${version#v}-linux-$arch.cdx.json"
+	GATEHOUSE_VERSION=$version go run ./hack/sbom "gatehouse-$arch" "$scratch/sbom/$arch" >"$out/gatehouse-${version#v}-linux-$arch.cdx.json"
 done
 go run -C hack/release . "$version" "$scratch/built" "$(realpath "$out")"
 cp api/openapi.yaml "$out/openapi.yaml"

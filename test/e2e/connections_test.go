@@ -161,7 +161,7 @@ var _ = Describe("The connections of clients", func() {
 			for _, c := range open {
 				_ = c.Close() // it may be closed already
 			}
-			return append(statuses, int(b.Requests()-before))
+			return append(statuses, b.Requests()-before)
 		}).Should(Equal([]int{200, 200, 200, 0, 0, 0, 3}))
 
 		By("max_age: it ends a connection although that is busy")
