@@ -111,4 +111,15 @@ var _ = Describe("a listener that names clusters", func() {
 		want(4, map[string][]*snapshot.Resource{"https-0.0.0.0:53": {a()}, "tcp-0.0.0.0:54": {a()}})
 		Expect(next()).To(Equal([]string{"listeners -" + udp}), "a refused listener does not keep another one open")
 	})
+
+	It("has the address of HTTP/3 once that is gone, and not before, while HTTPS waits for nothing", func() {
+		want(1, map[string][]*snapshot.Resource{"http3-0.0.0.0:53": nil})
+		next()
+		ack()
+		want(2, map[string][]*snapshot.Resource{"https-0.0.0.0:53": nil, udp: nil})
+		Expect(next()).To(Equal([]string{"listeners +https-0.0.0.0:53"}))
+		ack()
+		Expect(next()).To(Equal([]string{"listeners -http3-0.0.0.0:53"}))
+		Expect(next()).To(Equal([]string{"listeners +" + udp}))
+	})
 })
