@@ -130,8 +130,9 @@ var _ = Describe("The connections of clients", func() {
 		gw.bound(`{"max_streams": 7, "keepalive": "30s"}`)
 		Eventually(func() string {
 			c := gw.connect()
-			status, _ := c.ask("/")
-			Expect(status).To(Equal(200))
+			if status, _ := c.ask("/"); status != 200 { // the ports open anew, which may reset a connection that arrives just then
+				return strconv.Itoa(status)
+			}
 			return timers(gw.port, c.LocalAddr())
 		}).Should(Equal("02"), "the kernel's timer of a keepalive")
 
