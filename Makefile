@@ -191,6 +191,13 @@ test-cluster: image-files ratelimit redis postgres ## start a real Kubernetes no
 	cd test/cluster && ../../hack/cluster.sh run ../../hack/with-report.sh ../../bin/cluster/specs -test.v -test.timeout 30m $(ARGS)
 	@echo "make test-cluster: everything passed"
 
+.PHONY: test-upgrade
+test-upgrade: build envoy postgres ## update from the version before to this one, and go back, under traffic (a minute)
+	@hack/previous.sh
+	@hack/kubernetes.sh
+	go test -tags upgrade ./test/upgrade -count=1 -timeout 10m -v -exec $(CURDIR)/hack/with-report.sh
+	@echo "make test-upgrade: everything passed"
+
 .PHONY: test-systemd
 test-systemd: build envoy postgres ## run the units of hack/systemd under systemd in a container of Debian (needs root; 250 MB the first time, so not in CI)
 	@hack/systemd.sh

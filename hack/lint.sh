@@ -39,7 +39,7 @@ script_syntax() {
 golangci() {
 	# Including the specs of the images and of the cluster, which are built only on
 	# demand. With the flags of "make build", which then finds the packages compiled.
-	CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -trimpath" bin/tools/golangci-lint run --build-tags images,cluster ./... | sed '/^0 issues\.$/d'
+	CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -trimpath" bin/tools/golangci-lint run --build-tags images,cluster,upgrade ./... | sed '/^0 issues\.$/d'
 }
 
 # Only if systemd is installed. It requires that the program exists, and may print

@@ -26,7 +26,16 @@ type Gatehouse struct {
 // and --xds-addr unless a test must know them before. env are variables of the form
 // NAME=value.
 func StartGatehouse(ctx context.Context, env []string, args ...string) (*Gatehouse, error) {
-	p, err := SpawnGatehouse(env, args...)
+	path, err := Binary("gatehouse")
+	if err != nil {
+		return nil, err
+	}
+	return StartGatehouseAt(ctx, path, env, args...)
+}
+
+// StartGatehouseAt does the same with the program at a path, such as another version.
+func StartGatehouseAt(ctx context.Context, path string, env []string, args ...string) (*Gatehouse, error) {
+	p, err := startProcess(path, env, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -69,3 +69,17 @@ func freePorts(n int) ([]int, error) {
 	}
 	return ports, nil
 }
+
+// OwnAddress returns an IPv4 address of this machine that is not a loopback address.
+func OwnAddress() (string, error) {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range list {
+		if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLoopback() && ip.IP.To4() != nil {
+			return ip.IP.String(), nil
+		}
+	}
+	return "", errors.New("this machine has no address but its loopback")
+}

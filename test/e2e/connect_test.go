@@ -24,17 +24,11 @@ func connectedWith(xdsAddr string, more ...string) *testkit.Envoy {
 	return e
 }
 
-// ownAddress returns an address of this machine that is not a loopback address.
 func ownAddress() string {
 	GinkgoHelper()
-	list, err := net.InterfaceAddrs()
+	ip, err := testkit.OwnAddress()
 	Expect(err).NotTo(HaveOccurred())
-	for _, a := range list {
-		if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLoopback() && ip.IP.To4() != nil {
-			return ip.IP.String()
-		}
-	}
-	return ""
+	return ip
 }
 
 var _ = Describe("An Envoy elsewhere", func() {

@@ -3,7 +3,6 @@ package kubernetes_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -251,18 +250,11 @@ func backend(name string) *testkit.Backend {
 	return b
 }
 
-// ownAddress returns an address of this machine that is not a loopback address.
 func ownAddress() string {
 	GinkgoHelper()
-	list, err := net.InterfaceAddrs()
+	ip, err := testkit.OwnAddress()
 	Expect(err).NotTo(HaveOccurred())
-	for _, a := range list {
-		if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLoopback() && ip.IP.To4() != nil {
-			return ip.IP.String()
-		}
-	}
-	Fail("this machine has no address but its loopback")
-	return ""
+	return ip
 }
 
 func freePort() int {
