@@ -2,8 +2,9 @@
 # Puts the pinned Envoy at bin/envoy. Does nothing if it exists; may run twice at the
 # same time. The version must be the one in envoy/bootstrap.go.
 #
-# usage: hack/envoy.sh [ARCH]
+# usage: hack/envoy.sh [ARCH|version]
 #   ARCH   amd64 or arm64: only fetches its Envoy, and prints where that is
+#   version   only prints its version
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 version=1.39.3
@@ -12,6 +13,10 @@ case ${1:-} in
 '') machine=$(uname -m) ;;
 amd64) machine=x86_64 ;;
 arm64) machine=aarch64 ;;
+version)
+	echo "$version"
+	exit
+	;;
 *) fail "there is no Envoy for $1; give amd64 or arm64" ;;
 esac
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a release in bin/release/VERSION: archives and Debian packages for each
+# Builds a release in bin/release/VERSION: archives, Debian packages and images for each
 # architecture, the Helm chart, the API's document, SBOMs, and the checksums of all
 # these. The same commit gives the same bytes.
 #
@@ -16,7 +16,7 @@ arches=${ARCHES:-amd64 arm64}
 commit=$(git rev-parse HEAD)
 # The time of the commit, so that it does not matter when the release is built.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
+export COMMIT=$commit SOURCE_DATE_EPOCH CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 [ -z "$(git status --porcelain --untracked-files=no)" ] || log "the release has changes that are not committed"
 
 scratch=$(mktemp -d)
@@ -48,7 +48,7 @@ rm -rf "$out"
 mkdir -p "$out"
 for arch in $arches; do
 	log "building gatehouse $version for $arch"
-	mkdir -p "$scratch/built/$arch" "$scratch/sbom/$arch/usr/local/bin"
+	mkdir -p "$scratch/built/$arch" "$scratch/images" "$scratch/sbom/$arch/usr/local/bin"
 	cp -r "$scratch"/common/. "$scratch/built/$arch/"
 	if [ "$arch" = "$host" ]; then
 		cp "$scratch/gatehouse" "$scratch/built/$arch/gatehouse"
@@ -57,9 +57,12 @@ for arch in $arches; do
 	fi
 	cp "$(hack/envoy.sh "$arch")" "$scratch/built/$arch/envoy"
 	cp "$scratch/built/$arch/gatehouse" "$scratch/sbom/$arch/usr/local/bin/gatehouse"
+	GATEHOUSE_VERSION=$version ENVOY_VERSION=$(hack/envoy.sh version) hack/image.sh "$arch" "$scratch/built/$arch/gatehouse" "$scratch/images/$arch"
 	GATEHOUSE_VERSION=$version go run ./hack/sbom "gatehouse-$arch" "$scratch/sbom/$arch" >"$out/gatehouse-${version#v}-linux-$arch.cdx.json"
 done
-go run -C hack/release . "$version" "$scratch/built" "$(realpath "$out")"
+go build -C hack/release -o "$scratch/release" .
+(cd hack/release && "$scratch/release" packages "$version" "$scratch/built" "$(realpath "$out")")
+(cd hack/release && "$scratch/release" images "$version" "$scratch/images" "$(realpath "$out")") >"$out/images.txt"
 cp api/openapi.yaml "$out/openapi.yaml"
 (cd "$out" && sha256sum -- * >"$scratch/SHA256SUMS")
 mv "$scratch/SHA256SUMS" "$out/SHA256SUMS"

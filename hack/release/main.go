@@ -1,9 +1,13 @@
-// Command release packs what hack/release.sh built: archives and Debian packages of the programs, and an archive of the
-// Helm chart. The same files give the same bytes, whoever packs them, and when.
+// Command release packs what hack/release.sh built: archives and Debian packages of the programs, images, and an archive
+// of the Helm chart. The same files give the same bytes, whoever packs them, and when. It prints the digests of the images.
 //
-// usage: release VERSION BUILT OUT, where BUILT has a directory for each architecture
+// usage:
 //
-// SOURCE_DATE_EPOCH is the time of all files, in seconds since 1970.
+//	release packages VERSION DIRECTORY OUT
+//	release images VERSION DIRECTORY OUT
+//
+// DIRECTORY has one for each architecture: the files of packages, or what hack/image.sh collects. SOURCE_DATE_EPOCH is
+// the time of all files, in seconds since 1970; COMMIT is in the labels of images.
 package main
 
 import (
@@ -12,6 +16,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -35,17 +40,17 @@ func main() {
 
 // release is what is packed.
 type release struct {
-	version string // without the v
-	root    string // the checkout
-	built   string
-	out     string
-	time    time.Time
+	version, commit string // version without the v
+	root            string // the checkout
+	from            string // a directory for each architecture
+	out             string
+	time            time.Time
 }
 
 func run(args []string) error {
-	const wanted = 3
+	const wanted = 4
 	if len(args) != wanted {
-		return errors.New("usage: release VERSION BUILT OUT")
+		return errors.New("usage: release packages|images VERSION DIRECTORY OUT")
 	}
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
@@ -55,13 +60,27 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	r := release{strings.TrimPrefix(args[0], "v"), root, args[1], args[2], time.Unix(seconds, 0).UTC()}
-	architectures, err := os.ReadDir(r.built)
+	r := release{strings.TrimPrefix(args[1], "v"), os.Getenv("COMMIT"), root, args[2], args[3], time.Unix(seconds, 0).UTC()}
+	entries, err := os.ReadDir(r.from)
 	if err != nil {
 		return err
 	}
+	architectures := make([]string, len(entries))
+	for i, e := range entries {
+		architectures[i] = e.Name()
+	}
+	switch args[0] {
+	case "packages":
+		return r.packages(architectures)
+	case "images":
+		return r.images(architectures)
+	}
+	return fmt.Errorf("%q is neither packages nor images", args[0])
+}
+
+func (r release) packages(architectures []string) error {
 	for _, a := range architectures {
-		if err := errors.Join(r.archive(a.Name()), r.debian(a.Name())); err != nil {
+		if err := errors.Join(r.archive(a), r.debian(a)); err != nil {
 			return err
 		}
 	}
@@ -71,7 +90,7 @@ func run(args []string) error {
 // archive packs the directory of an architecture.
 func (r release) archive(arch string) error {
 	name := "gatehouse-" + r.version + "-linux-" + arch
-	return r.pack(name+".tar.gz", filepath.Join(r.built, arch), name, nil)
+	return r.pack(name+".tar.gz", filepath.Join(r.from, arch), name, nil)
 }
 
 var (
@@ -91,21 +110,38 @@ func (r release) chart() error {
 		})
 }
 
-// pack writes an archive of a directory, in which everything is under top. change may replace the content of a file.
+// pack writes a compressed archive of a directory, in which everything is under top. change may replace the content of
+// a file.
 func (r release) pack(file, dir, top string, change func(name string, content []byte) []byte) error {
 	var out bytes.Buffer
-	compressed, err := gzip.NewWriterLevel(&out, gzip.DefaultCompression)
-	if err != nil {
-		return err
+	compressed := gzip.NewWriter(&out)
+	if err := errors.Join(r.tree(compressed, dir, top, 0, change), compressed.Close()); err != nil {
+		return fmt.Errorf("packing %s: %w", file, err)
 	}
-	archive := tar.NewWriter(compressed)
-	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+	return os.WriteFile(filepath.Join(r.out, file), out.Bytes(), 0o644) //nolint:gosec // everybody may read a release
+}
+
+// tree writes an archive of a directory, in which everything is below top, belongs to owner and has the time of the
+// release. change may replace the content of a file.
+func (r release) tree(to io.Writer, dir, top string, owner int, change func(name string, content []byte) []byte) error {
+	archive := tar.NewWriter(to)
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || file == dir {
 			return err
 		}
 		name, err := filepath.Rel(dir, file)
 		if err != nil {
 			return err
+		}
+		h := &tar.Header{
+			Name: strings.TrimPrefix(path.Join(top, filepath.ToSlash(name)), "/"), Uid: owner, Gid: owner, ModTime: r.time, Format: tar.FormatPAX,
+		}
+		if h.Mode, err = modeOf(d); err != nil {
+			return err
+		}
+		if d.IsDir() {
+			h.Typeflag, h.Name = tar.TypeDir, h.Name+"/"
+			return archive.WriteHeader(h)
 		}
 		content, err := os.ReadFile(file) //nolint:gosec // a file of the release
 		if err != nil {
@@ -114,37 +150,34 @@ func (r release) pack(file, dir, top string, change func(name string, content []
 		if change != nil {
 			content = change(name, content)
 		}
-		mode, err := modeOf(d)
-		if err != nil {
+		h.Size = int64(len(content))
+		if err := archive.WriteHeader(h); err != nil {
 			return err
 		}
-		err = archive.WriteHeader(&tar.Header{
-			Name: path.Join(top, filepath.ToSlash(name)), Mode: mode, Size: int64(len(content)), ModTime: r.time, Format: tar.FormatPAX,
-		})
-		if err == nil {
-			_, err = archive.Write(content)
-		}
+		_, err = archive.Write(content)
 		return err
 	})
-	if err := errors.Join(err, archive.Close(), compressed.Close()); err != nil {
-		return fmt.Errorf("packing %s: %w", file, err)
-	}
-	return os.WriteFile(filepath.Join(r.out, file), out.Bytes(), 0o644) //nolint:gosec // everybody may read a release
+	return errors.Join(err, archive.Close())
 }
 
-// modeOf ignores the umask of whoever built the file.
+// modeOf ignores the umask of whoever built the file. A directory that others may not read stays so.
 func modeOf(d fs.DirEntry) (int64, error) {
-	const program, text, anybody = 0o755, 0o644, 0o111
+	const program, own, text, anybody, others = 0o755, 0o750, 0o644, 0o111, 0o007
 	info, err := d.Info()
-	if err == nil && info.Mode()&anybody != 0 {
+	switch {
+	case err != nil:
+		return 0, err
+	case d.IsDir() && info.Mode()&others == 0:
+		return own, nil
+	case info.Mode()&anybody != 0:
 		return program, nil
 	}
-	return text, err
+	return text, nil
 }
 
 // debian packs a Debian package: the programs, their units, settings, manual pages and completions.
 func (r release) debian(arch string) error {
-	dir := filepath.Join(r.built, arch)
+	dir := filepath.Join(r.from, arch)
 	scripts := filepath.Join(r.root, "hack", "release", "deb")
 	file := func(source, destination string, mode os.FileMode, kind string) *files.Content {
 		return &files.Content{

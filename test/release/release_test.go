@@ -3,6 +3,7 @@ package release_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,7 +80,7 @@ var _ = Describe("A release", Ordered, func() {
 		a := runtime.GOARCH
 		Expect(names).To(Equal([]string{
 			"gatehouse-0.2.0-linux-" + a + ".cdx.json", "gatehouse-0.2.0-linux-" + a + ".tar.gz", "gatehouse-chart-0.2.0.tgz",
-			"gatehouse_0.2.0_" + a + ".deb", "openapi.yaml",
+			"gatehouse-control-plane-image-0.2.0.tar", "gatehouse-image-0.2.0.tar", "gatehouse_0.2.0_" + a + ".deb", "images.txt", "openapi.yaml",
 		}))
 		do(out, "sha256sum", "--check", "--strict", "SHA256SUMS")
 	})
@@ -124,6 +125,29 @@ var _ = Describe("A release", Ordered, func() {
 		file := filepath.Join(out, "gatehouse-chart-0.2.0.tgz")
 		Expect(do(".", helm, "show", "chart", file)).To(And(ContainSubstring("\nversion: 0.2.0\n"), ContainSubstring("appVersion: 0.2.0\n")))
 		Expect(do(".", helm, "template", "gw", file, "--kube-version", "1.36.3", "--set", "kubernetes.allNamespaces=true")).To(ContainSubstring("app.kubernetes.io/version: \"0.2.0\""))
+	})
+
+	It("has images, each with an index of all architectures whose digest it names", func() {
+		for line := range strings.Lines(read(out, "images.txt")) {
+			digest, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+			name, version, _ := strings.Cut(name, ":")
+			Expect(version).To(Equal("0.2.0"))
+			file := filepath.Join(out, name+"-image-0.2.0.tar")
+			var top, index struct {
+				Manifests []struct {
+					Digest      string
+					Annotations map[string]string
+					Platform    struct{ Os, Architecture string }
+				}
+			}
+			Expect(json.Unmarshal([]byte(do(".", "tar", "-xOf", file, "index.json")), &top)).To(Succeed())
+			Expect(top.Manifests).To(HaveLen(1))
+			Expect(top.Manifests[0].Digest).To(Equal(digest))
+			Expect(top.Manifests[0].Annotations).To(HaveKeyWithValue("org.opencontainers.image.ref.name", "0.2.0"))
+			Expect(json.Unmarshal([]byte(do(".", "tar", "-xOf", file, "blobs/"+strings.Replace(digest, ":", "/", 1))), &index)).To(Succeed())
+			Expect(index.Manifests).To(HaveLen(1))
+			Expect(index.Manifests[0].Platform.Os + "/" + index.Manifests[0].Platform.Architecture).To(Equal("linux/" + runtime.GOARCH))
+		}
 	})
 
 	It("needs a version", func() {
