@@ -163,7 +163,7 @@ image-control-plane: image-files ## build gatehouse-control-plane:local, the con
 	$(DOCKER) build --network none --target control-plane -t $(CONTROL_PLANE_IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: release
-release: ## build a release in bin/release (make release VERSION=v0.2.0): archives and Debian packages for amd64 and arm64, chart, SBOMs, checksums
+release: ## build a release in bin/release (make release VERSION=v0.2.0): archives, Debian packages and images for amd64 and arm64, chart, SBOMs, checksums
 	@hack/release.sh '$(VERSION)'
 
 # What the specs run, besides bin/gatehouse.

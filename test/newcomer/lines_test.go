@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -58,10 +57,6 @@ var _ = Describe("A newcomer", func() {
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(backend.Close)
 		g := standalone("--access-log", "json")
-		binary, err := filepath.Abs("../../bin/gatehouse")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(os.Mkdir(filepath.Join(g.dir, "bin"), 0o700)).To(Succeed())
-		Expect(os.Symlink(binary, filepath.Join(g.dir, "bin", "gatehouse"))).To(Succeed())
 		GinkgoT().Setenv("GATEHOUSE_SERVER", "http://"+g.api)
 		GinkgoT().Setenv("HOME", g.dir)
 		for _, line := range append(blocks("From nothing to a request")[1], blocks("HTTPS")[0]...) {

@@ -21,7 +21,6 @@ type guide struct {
 	gateway
 	idp     *testkit.OIDCProvider
 	backend *testkit.Backend
-	binary  string
 	home    string
 }
 
@@ -29,8 +28,6 @@ func newGuide(ctx SpecContext) guide {
 	GinkgoHelper()
 	g := guide{gateway: standalone()}
 	var err error
-	g.binary, err = testkit.Binary("gatehouse")
-	Expect(err).NotTo(HaveOccurred())
 	g.backend, err = testkit.StartBackend("web", testkit.BackendOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(g.backend.Close)
@@ -60,7 +57,7 @@ func newGuide(ctx SpecContext) guide {
 func (g guide) do(block []string) string {
 	GinkgoHelper()
 	script := "set -e\nexport GATEHOUSE_SERVER=http://127.0.0.1:1323\n" + strings.Join(block, "\n")
-	out, err := g.run(script, "bin/gatehouse ", g.binary+" ", "https://login.example.com", g.idp.Issuer,
+	out, err := g.run(script, "https://login.example.com", g.idp.Issuer,
 		"Upstream_ip=login.example.com", "Upstream_ip=127.0.0.1 -d Upstream_validation_subjectname=localhost",
 		"Upstream_port=443", "Upstream_port="+strconv.Itoa(g.idp.Port), "Upstream_port=9000", "Upstream_port="+strconv.Itoa(g.backend.Port))
 	Expect(err).NotTo(HaveOccurred(), "%s\n%s", script, out)

@@ -86,8 +86,9 @@ func (g gateway) created(lines []string, changes ...string) {
 
 var _ = Describe("README.md", func() {
 	It("adds a service to the demo", func() {
-		list := blocks("Two commands")
+		list := blocks("Install")
 		Expect(list).To(HaveLen(2))
+		Expect(list[0][2]).To(Equal("gatehouse standalone --demo"))
 		g := standalone("--demo")
 		Eventually(g.Stdout.String).Should(ContainSubstring("Ctrl-C ends the gateway"))
 		calls := list[1]
@@ -99,9 +100,8 @@ var _ = Describe("README.md", func() {
 		list := blocks("From nothing to a request")
 		Expect(list).To(HaveLen(2))
 		Expect(list[0]).To(Equal([]string{
-			"make build envoy",
-			"bin/gatehouse standalone --data-dir data &",
-			"python3 -m http.server 9000 --bind 127.0.0.1 --directory docs &",
+			"gatehouse standalone --data-dir data &",
+			"python3 -m http.server 9000 --bind 127.0.0.1 &",
 		}))
 		backend, err := testkit.StartBackend("web", testkit.BackendOptions{})
 		Expect(err).NotTo(HaveOccurred())

@@ -19,6 +19,13 @@ func TestNewcomer(t *testing.T) {
 	RunSpecs(t, "Newcomer")
 }
 
+// A newcomer has the program in PATH.
+var _ = BeforeSuite(func() {
+	bin, err := filepath.Abs("../../bin")
+	Expect(err).NotTo(HaveOccurred())
+	GinkgoT().Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+})
+
 // limit bounds a command.
 func limit() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
