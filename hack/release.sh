@@ -46,6 +46,7 @@ done
 
 rm -rf "$out"
 mkdir -p "$out"
+out=$(realpath "$out")
 for arch in $arches; do
 	log "building gatehouse $version for $arch"
 	mkdir -p "$scratch/built/$arch" "$scratch/images" "$scratch/sbom/$arch/usr/local/bin"
@@ -61,8 +62,8 @@ for arch in $arches; do
 	GATEHOUSE_VERSION=$version go run ./hack/sbom "gatehouse-$arch" "$scratch/sbom/$arch" >"$out/gatehouse-${version#v}-linux-$arch.cdx.json"
 done
 go build -C hack/release -o "$scratch/release" .
-(cd hack/release && "$scratch/release" packages "$version" "$scratch/built" "$(realpath "$out")")
-(cd hack/release && "$scratch/release" images "$version" "$scratch/images" "$(realpath "$out")") >"$out/images.txt"
+(cd hack/release && "$scratch/release" packages "$version" "$scratch/built" "$out")
+(cd hack/release && "$scratch/release" images "$version" "$scratch/images" "$out") >"$out/images.txt"
 cp api/openapi.yaml "$out/openapi.yaml"
 (cd "$out" && sha256sum -- * >"$scratch/SHA256SUMS")
 mv "$scratch/SHA256SUMS" "$out/SHA256SUMS"
