@@ -92,6 +92,14 @@ dex: # build the pinned identity provider of the stack, bin/dex
 schemathesis: ## fetch the API checker of the tests to bin/schemathesis
 	@hack/schemathesis.sh
 
+.PHONY: mkdocs
+mkdocs: # fetch what builds the site of the documentation, bin/mkdocs
+	@hack/mkdocs.sh
+
+.PHONY: docs
+docs: mkdocs ## build the site of the documentation in bin/docs/site; the next make build puts it into bin/gatehouse
+	@go run ./hack/docs
+
 .PHONY: aioquic
 aioquic: ## fetch the client of HTTP/3 of the tests to bin/aioquic
 	@hack/aioquic.sh
@@ -147,11 +155,12 @@ demo-oidc: build envoy ## run a gateway with a login, its own identity provider 
 
 .PHONY: notices
 notices: build ratelimit ## write bin/notices: the licenses of everything in the images' programs
-	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/swagger-ui.txt
+	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/swagger-ui.txt hack/notices/site.txt
 	hack/notices.sh bin/ratelimit bin/notices/ratelimit.txt ratelimit
 
 .PHONY: image-files
-image-files: build envoy ## collect the contents of the images in bin/image
+image-files: docs envoy ## collect the contents of the images in bin/image
+	@$(MAKE) --no-print-directory build
 	@hack/image.sh
 
 .PHONY: image
@@ -167,7 +176,7 @@ release: ## build a release in bin/release (make release VERSION=v0.2.0): archiv
 	@hack/release.sh '$(VERSION)'
 
 # What the specs run, besides bin/gatehouse.
-PARTS := build envoy postgres redis ratelimit kubernetes schemathesis aioquic clients providers valgrind prometheus haproxy
+PARTS := build envoy postgres redis ratelimit kubernetes schemathesis mkdocs aioquic clients providers valgrind prometheus haproxy
 
 .PHONY: test
 test: ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers
@@ -285,7 +294,7 @@ soak: build envoy postgres redis ratelimit providers ## run the end-to-end specs
 	go test ./pkg/input/document $(FUZZ) -fuzz '^FuzzParse$$'
 
 .PHONY: lint
-lint: tools ## check the code, its formatting, go.mod and the scripts
+lint: tools mkdocs ## check the code, its formatting, go.mod, the scripts and the site of the documentation
 	@hack/lint.sh
 
 .PHONY: clean

@@ -62,5 +62,6 @@ check "CustomResourceDefinitions (make crds)" hack/crds.sh --check
 check "shell syntax" script_syntax
 check "units of systemd" systemd_units
 check "golangci-lint" golangci
+check "documentation (make docs)" go run ./hack/docs
 [ "$bad" -eq 0 ] || fail "make lint found something"
 log "make lint: everything is clean"

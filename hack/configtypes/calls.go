@@ -357,6 +357,9 @@ func (c call) operation(named bool) (*yaml.Node, error) {
 		errs = append(errs, 304)
 	}
 	for _, status := range errs {
+		if c.Answers[status] != "" {
+			continue // the call has its own
+		}
 		if c.Answers[status] = refusals()[status]; c.Answers[status] == "" {
 			return nil, fmt.Errorf("no answer is known for the status %d", status)
 		}

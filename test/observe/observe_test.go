@@ -212,10 +212,13 @@ var _ = Describe("The alerts", func() {
 	})
 
 	It("have a page each that says what to do, and docs/runbooks has no other page", func() {
-		pages := map[string]bool{}
+		pages := map[string]bool{"README.md": true}
+		index, err := os.ReadFile(runbooks + "README.md")
+		Expect(err).NotTo(HaveOccurred())
 		for _, group := range readAlerts().Groups {
 			for _, a := range group.Rules {
 				pages[a.Alert+".md"] = true
+				Expect(string(index)).To(ContainSubstring("\n| [" + a.Alert + "](" + a.Alert + ".md) | " + strings.TrimSuffix(a.Annotations["summary"], ".") + " |\n"))
 				Expect(a.Annotations["runbook_url"]).To(HaveSuffix("/docs/runbooks/" + a.Alert + ".md"))
 				text, err := os.ReadFile(runbooks + a.Alert + ".md")
 				Expect(err).NotTo(HaveOccurred())

@@ -19,52 +19,82 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/api"
 )
 
-// docsFiles are the page that shows the OpenAPI document and what starts the
-// viewer in it; the viewer is in static.FS.
+// docsFiles are the site of the documentation as a zip, if the program was built with it; the page instead; and in
+// "api" the page that shows the OpenAPI document and what starts the viewer in it. The viewer is in static.FS.
 //
 //go:embed docs
 var docsFiles embed.FS
 
-// docsPolicy makes a browser load nothing from elsewhere. The viewer needs
+// viewerPolicy makes a browser load nothing from elsewhere. The viewer needs
 // styles in attributes and pictures in its style sheet.
-const docsPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+const viewerPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// addDocs registers the OpenAPI document and the page for it. They need no
-// token: they are the same in every copy of the program.
-func (s *server) addDocs() {
+// contentTypeOf returns the content type of a file of the documentation; empty means that it is none.
+func contentTypeOf(name string) string {
+	return map[string]string{
+		".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+		".js": "text/javascript; charset=utf-8", ".png": "image/png", ".json": "application/json",
+	}[path.Ext(name)]
+}
+
+// addDocs registers the OpenAPI document, its viewer and the documentation. They need no token: they are the same in
+// every copy of the program.
+func (s *server) addDocs(zipped []byte) {
 	document := bytes.ReplaceAll(api.OpenAPI(), []byte("core_db"), []byte(s.word))
 	s.get("/openapi.yaml", func(c *gin.Context) error {
 		serveFile(c, "application/yaml", document)
 		return nil
 	})
-	s.get("/docs", func(c *gin.Context) error { return s.serveDocs(c, "index.html") })
-	s.get("/docs/:asset", func(c *gin.Context) error { return s.serveDocs(c, c.Param("asset")) })
+	if zipped == nil {
+		zipped, _ = docsFiles.ReadFile("docs/site.zip") // without it, there is none
+	}
+	site, err := openSite(zipped)
+	if err != nil { // the API works without it
+		s.log.Error("documentation cannot be read", "error", err)
+	}
+	to := func(place string) handler {
+		return func(c *gin.Context) error {
+			c.Redirect(http.StatusPermanentRedirect, place)
+			return nil
+		}
+	}
+	s.get("/docs", to("/docs/"))
+	s.get("/docs/*file", func(c *gin.Context) error {
+		name := strings.TrimPrefix(c.Param("file"), "/")
+		if name == "api" {
+			return to("/docs/api/")(c)
+		}
+		if asset, ok := strings.CutPrefix(name, "api/"); ok {
+			return s.serveViewer(c, asset)
+		}
+		return s.serveSite(c, site, name)
+	})
 }
 
-func (s *server) serveDocs(c *gin.Context, name string) error {
-	contentType := map[string]string{
-		".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
-		".js": "text/javascript; charset=utf-8", ".png": "image/png",
-	}[path.Ext(name)]
-	content, ok, err := docsFile(c, name)
+// serveViewer answers with a file of the page that shows the OpenAPI document.
+func (s *server) serveViewer(c *gin.Context, name string) error {
+	if name == "" {
+		name = "index.html"
+	}
+	content, ok, err := viewerFile(c, name)
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", name, err)
 	}
-	if !ok || contentType == "" {
+	if !ok || contentTypeOf(name) == "" {
 		s.noRoute(c)
 		return nil
 	}
-	c.Header("Content-Security-Policy", docsPolicy)
+	c.Header("Content-Security-Policy", viewerPolicy)
 	c.Header("X-Content-Type-Options", "nosniff")
-	serveFile(c, contentType, content)
+	serveFile(c, contentTypeOf(name), content)
 	return nil
 }
 
-// docsFile returns a file of the page, compressed where it is kept so and the
+// viewerFile returns a file of the viewer, compressed where it is kept so and the
 // client takes it so; it then sets the header that says it.
-func docsFile(c *gin.Context, name string) (content []byte, ok bool, err error) {
-	if content, err = docsFiles.ReadFile("docs/" + name); err == nil {
+func viewerFile(c *gin.Context, name string) (content []byte, ok bool, err error) {
+	if content, err = docsFiles.ReadFile("docs/api/" + name); err == nil {
 		return content, true, nil
 	}
 	if content, err = static.FS.ReadFile(name); err == nil {
@@ -73,9 +103,7 @@ func docsFile(c *gin.Context, name string) (content []byte, ok bool, err error) 
 	if content, err = static.FS.ReadFile(name + ".gz"); err != nil {
 		return nil, false, nil //nolint:nilerr // there is no such file
 	}
-	c.Header("Vary", "Accept-Encoding")
-	if strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
-		c.Header("Content-Encoding", "gzip")
+	if acceptsGzip(c) {
 		return content, true, nil
 	}
 	plain, err := gzip.NewReader(bytes.NewReader(content))
@@ -84,6 +112,16 @@ func docsFile(c *gin.Context, name string) (content []byte, ok bool, err error) 
 	}
 	content, err = io.ReadAll(plain)
 	return content, true, err
+}
+
+// acceptsGzip reports whether the answer may be compressed, and says so in its headers.
+func acceptsGzip(c *gin.Context) bool {
+	c.Header("Vary", "Accept-Encoding")
+	if !strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
+		return false
+	}
+	c.Header("Content-Encoding", "gzip")
+	return true
 }
 
 // serveFile answers with content, unless the client has it already.

@@ -1,6 +1,11 @@
 package rest_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -43,7 +48,7 @@ var _ = Describe("The page for the OpenAPI document", func() {
 
 	It("needs no token, and does not let the browser load anything from other sites", func() {
 		a := startAPI(guarded)
-		page := a.do("GET", "/docs", "", nil, "Accept", "text/html")
+		page := a.do("GET", "/docs/api/", "", nil, "Accept", "text/html")
 		Expect(page.status).To(Equal(200))
 		Expect(page.header.Get("Content-Type")).To(Equal("text/html; charset=utf-8"))
 		Expect(page.header.Get("Content-Security-Policy")).To(Equal(policy))
@@ -56,30 +61,130 @@ var _ = Describe("The page for the OpenAPI document", func() {
 			files[m[1]] = got.header.Get("Content-Type")
 		}
 		Expect(files).To(Equal(map[string]string{
-			"/docs/swagger-ui.css": "text/css; charset=utf-8", "/docs/swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-			"/docs/start.js": "text/javascript; charset=utf-8", "/docs/favicon-32x32.png": "image/png",
+			"/docs/api/swagger-ui.css": "text/css; charset=utf-8", "/docs/api/swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+			"/docs/api/start.js": "text/javascript; charset=utf-8", "/docs/api/favicon-32x32.png": "image/png",
 		}))
-		Expect(a.get("/docs/start.js").body).To(ContainSubstring(`url: "/openapi.yaml"`))
+		Expect(a.get("/docs/api/start.js").body).To(ContainSubstring(`url: "/openapi.yaml"`))
 	})
 
 	It("is compressed if the client accepts it", func() {
 		a := startAPI()
-		a.client.Transport.(*http.Transport).DisableCompression = true
-		plain := a.get("/docs/swagger-ui.css")
-		Expect(plain.header).NotTo(HaveKey("Content-Encoding"))
-		Expect(plain.body).To(HavePrefix(".swagger-ui{"))
-		zipped := a.do("GET", "/docs/swagger-ui.css", "", nil, "Accept-Encoding", "br, gzip")
-		Expect(zipped.header.Get("Content-Encoding")).To(Equal("gzip"))
-		Expect(zipped.body).To(HavePrefix("\x1f\x8b"))
-		Expect(zipped.header.Get("ETag")).NotTo(Equal(plain.header.Get("ETag")))
-		Expect(a.do("GET", "/docs/swagger-ui.css", "", nil, "If-None-Match", plain.header.Get("ETag")).status).To(Equal(304))
+		expectCompressed(a, "/docs/api/swagger-ui.css", ".swagger-ui{")
 	})
 
 	It("has no other files", func() {
 		a := startAPI()
-		for name := range strings.FieldsSeq("nope.js swagger-ui.css.gz embed.go .. ..%2Fdocs.go index.html%00 .js") {
-			Expect(a.get("/docs/"+name).status).To(Equal(404), name)
+		for name := range strings.FieldsSeq("nope.js swagger-ui.css.gz embed.go .. ..%2Fdocs.go ../site.zip ..%2fmissing.html index.html%00 .js index.html/") {
+			Expect(a.get("/docs/api/"+name).status).To(Equal(404), name)
 		}
+	})
+})
+
+// expectCompressed expects that a file is compressed if the client accepts it, and that each form has its ETag.
+func expectCompressed(a *api, path, prefix string) {
+	GinkgoHelper()
+	a.client.Transport.(*http.Transport).DisableCompression = true
+	plain := a.get(path)
+	Expect(plain.header).NotTo(HaveKey("Content-Encoding"))
+	Expect(plain.header.Get("Vary")).To(Equal("Accept-Encoding"))
+	Expect(plain.body).To(HavePrefix(prefix))
+	zipped := a.do("GET", path, "", nil, "Accept-Encoding", "br, gzip")
+	Expect(zipped.header.Get("Content-Encoding")).To(Equal("gzip"))
+	unzipped, err := gzip.NewReader(strings.NewReader(zipped.body))
+	Expect(err).NotTo(HaveOccurred())
+	content, err := io.ReadAll(unzipped)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(string(content)).To(Equal(plain.body))
+	Expect(zipped.header.Get("ETag")).NotTo(Equal(plain.header.Get("ETag")))
+	Expect(a.do("GET", path, "", nil, "If-None-Match", plain.header.Get("ETag")).status).To(Equal(304))
+	Expect(a.do("GET", path, "", nil, "If-None-Match", zipped.header.Get("ETag"), "Accept-Encoding", "gzip").status).To(Equal(304))
+	head := a.do("HEAD", path, "", nil, "Accept-Encoding", "gzip")
+	Expect(head.body).To(BeEmpty())
+	Expect(head.header.Get("Content-Length")).To(Equal(fmt.Sprint(len(zipped.body))))
+}
+
+// site is a documentation of a few files, as a zip.
+func site(files map[string]string) []byte {
+	GinkgoHelper()
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
+	for name, content := range files {
+		w, err := archive.Create(name)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = w.Write([]byte(content))
+		Expect(err).NotTo(HaveOccurred())
+	}
+	Expect(archive.Close()).To(Succeed())
+	return out.Bytes()
+}
+
+var _ = Describe("The documentation", func() {
+	const policy = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+	with := func(files map[string]string) func(*rest.Options) {
+		return func(o *rest.Options) { o.Site = site(files) }
+	}
+	pages := map[string]string{
+		"index.html": "<h1>start</h1>", "404.html": "<h1>nothing here</h1>", "adr/index.html": "<h1>decisions</h1>",
+		"assets/main.css": strings.Repeat("a{}", 1000), "assets/main.js": "1", "search/search_index.json": "{}",
+		"concepts.svg": "<svg/>", "secret.txt": "x",
+	}
+
+	It("needs no token, and has types and a policy that loads nothing from other sites", func() {
+		a := startAPI(guarded, with(pages))
+		for path, want := range map[string][3]string{
+			"/docs/":                         {"<h1>start</h1>", "text/html; charset=utf-8", policy},
+			"/docs/index.html":               {"<h1>start</h1>", "text/html; charset=utf-8", policy},
+			"/docs/adr/":                     {"<h1>decisions</h1>", "text/html; charset=utf-8", policy},
+			"/docs/assets/main.js":           {"1", "text/javascript; charset=utf-8", policy},
+			"/docs/search/search_index.json": {"{}", "application/json", policy},
+			"/docs/concepts.svg":             {"<svg/>", "image/svg+xml", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"},
+		} {
+			got := a.get(path)
+			Expect(got.status).To(Equal(200), path)
+			Expect([3]string{got.body, got.header.Get("Content-Type"), got.header.Get("Content-Security-Policy")}).To(Equal(want), path)
+			Expect(got.header.Get("X-Content-Type-Options")).To(Equal("nosniff"), path)
+			Expect(got.header.Get("Cache-Control")).To(Equal("no-cache"), path)
+		}
+	})
+
+	It("is at the path with a slash", func() {
+		a := startAPI(with(pages))
+		for path, to := range map[string]string{"/docs": "/docs/", "/docs/api": "/docs/api/"} {
+			got := a.get(path)
+			Expect(got.status).To(Equal(308))
+			Expect(got.header.Get("Location")).To(Equal(to))
+		}
+	})
+
+	It("is compressed if the client accepts it", func() {
+		expectCompressed(startAPI(with(pages)), "/docs/assets/main.css", "a{}a{}")
+	})
+
+	It("has a page for what does not exist, which only a browser gets", func() {
+		a := startAPI(with(pages))
+		for name := range strings.FieldsSeq("nope nope.html adr assets/ secret.txt .. ../site.zip ..%2Fsite.zip site.zip missing.html index.html%00 %2e%2e/go.mod //") {
+			got := a.do("GET", "/docs/"+name, "", nil, "Accept", "text/html,*/*;q=0.8")
+			Expect(got.status).To(Equal(404), name)
+			Expect(got.body).To(Equal("<h1>nothing here</h1>"), name)
+			Expect(got.header.Get("Content-Security-Policy")).To(Equal(policy), name)
+			Expect(a.get("/docs/"+name).header.Get("Content-Type")).To(Equal("application/problem+json"), name)
+		}
+	})
+
+	It("is missing in a program that was built without it, which says how to get it", func() {
+		a := startAPI(func(o *rest.Options) { o.Site = []byte{} })
+		got := a.get("/docs/")
+		Expect(got.status).To(Equal(200))
+		Expect(got.body).To(And(ContainSubstring("make docs build"), ContainSubstring(`href="/docs/api/"`)))
+		Expect(got.header.Get("Content-Security-Policy")).To(Equal(policy))
+		Expect(a.do("GET", "/docs/routing.html", "", nil, "Accept", "text/html").status).To(Equal(404))
+	})
+
+	It("is told to be broken, and the API works", func() {
+		a := startAPIThatFails(func(o *rest.Options) { o.Site = []byte("PK") })
+		Expect(a.log.String()).To(ContainSubstring("documentation cannot be read"))
+		Expect(a.get("/docs/").body).To(ContainSubstring("make docs build"))
+		Expect(a.get("/health").status).To(Equal(200))
 	})
 })
 
@@ -110,12 +215,12 @@ var _ = Describe("The root of the API", func() {
 		for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page.body, -1) {
 			to = append(to, m[1])
 		}
-		Expect(to).To(Equal([]string{"/docs", "/openapi.yaml", "/config", "/status", "/ready"}))
+		Expect(to).To(Equal([]string{"/docs/", "/docs/api/", "/openapi.yaml", "/config", "/status", "/ready"}))
 	})
 
 	It("links to pages that exist", func() {
 		a := startAPI()
-		for _, path := range []string{"/docs", "/openapi.yaml", "/config", "/status", "/ready"} {
+		for _, path := range []string{"/docs/", "/docs/api/", "/openapi.yaml", "/config", "/status", "/ready"} {
 			Expect(a.get(path).status).To(Equal(200), path)
 		}
 	})

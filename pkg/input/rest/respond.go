@@ -128,8 +128,8 @@ func contentTypes(path string) []string {
 		return []string{eventStream}
 	case "/docs":
 		return []string{"text/html"}
-	case "/docs/:asset":
-		return []string{"text/css", "text/javascript", "image/png", "text/html"}
+	case "/docs/*file":
+		return []string{"text/css", "text/javascript", "image/png", "image/svg+xml", "application/json", "text/html"}
 	}
 	return []string{"application/json"}
 }

@@ -24,7 +24,8 @@ const rootPage = `<!DOCTYPE html>
 <h1>Gatehouse</h1>
 <p>This is the REST API of an API gateway. The gateway itself listens on another port, 8080 by default.</p>
 <ul>
-<li><a href="/docs">The calls of the API</a>, to read and to try (<a href="/openapi.yaml">OpenAPI document</a>)</li>
+<li><a href="/docs/">The documentation</a></li>
+<li><a href="/docs/api/">The calls of the API</a>, to read and to try (<a href="/openapi.yaml">OpenAPI document</a>)</li>
 <li><a href="/config">The whole configuration</a></li>
 <li><a href="/status">What the Envoys have</a></li>
 <li><a href="/ready">Whether the gateway is ready</a></li>

@@ -68,6 +68,8 @@ type Options struct {
 	Elsewhere func(model.Key) string
 	// Degraded says what does not work while the process serves; nil means nothing.
 	Degraded func() []string
+	// Site is the site of the documentation as a zip; nil means the one that the program was built with, if any.
+	Site []byte
 	// Now is the clock of tokens and certificates; nil means time.Now.
 	Now func() time.Time
 
@@ -188,7 +190,7 @@ func New(o Options) http.Handler {
 	s.addLoginTest()
 	s.addEvents()
 	s.addMetrics()
-	s.addDocs()
+	s.addDocs(o.Site)
 	s.addRoot()
 	s.addToken()
 	return s.router

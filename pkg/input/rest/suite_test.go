@@ -99,7 +99,10 @@ func serve(url string, change ...func(*rest.Options)) *api {
 	db := openStore(url)
 	DeferCleanup(func() { Expect(db.Close()).To(Succeed()) })
 
-	a := &api{store: db, file: strings.TrimPrefix(url, "sqlite://"), log: &lockedBuffer{}, client: &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{}}}
+	a := &api{store: db, file: strings.TrimPrefix(url, "sqlite://"), log: &lockedBuffer{}, client: &http.Client{
+		Timeout: testkit.Patience, Transport: &http.Transport{},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	options := rest.Options{Store: db, Log: slog.New(slog.NewTextHandler(a.log, nil))}
 	for _, c := range change {
 		c(&options)
