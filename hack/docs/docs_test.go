@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -177,5 +182,50 @@ var _ = Describe("The site", Ordered, func() {
 		}
 		Expect(far).To(BeEmpty(), "name them in docs/README.md")
 		Expect(len(reached)).To(BeNumerically(">", 180))
+	})
+
+	// The script that searches in a browser does it here.
+	It("finds each feature by its names in Kong, APISIX, Traefik and Envoy Gateway", func() {
+		dir := GinkgoT().TempDir()
+		var args []string
+		for name := range files {
+			if strings.HasPrefix(name, "assets/javascripts/workers/") {
+				args = []string{"search.js", filepath.Join(dir, "worker.js"), filepath.Join(dir, "index.json")}
+				Expect(os.WriteFile(args[1], files[name], 0o600)).To(Succeed())
+				Expect(os.WriteFile(args[2], files["search/search_index.json"], 0o600)).To(Succeed())
+			}
+		}
+		table, err := os.ReadFile("../../docs/coming-from.md")
+		Expect(err).NotTo(HaveOccurred())
+		wanted := map[string][]string{}
+		var names []string
+		for _, row := range regexp.MustCompile(`(?m)^\| (.*) \|$`).FindAllStringSubmatch(string(table), -1) {
+			columns := strings.Split(row[1], " | ")
+			page := regexp.MustCompile(`\]\((\w+)\.md`).FindStringSubmatch(columns[5])
+			for _, name := range regexp.MustCompile("`([A-Za-z][\\w.-]*)`").FindAllStringSubmatch(strings.Join(columns[1:5], " "), -1) {
+				if page != nil && !strings.HasSuffix(name[1], "...") {
+					wanted[name[1]] = append(wanted[name[1]], page[1]+".html")
+					names = append(names, name[1])
+				}
+			}
+		}
+		Expect(len(wanted)).To(BeNumerically(">", 100))
+		queries, err := json.Marshal(names)
+		Expect(err).NotTo(HaveOccurred())
+		cmd := exec.CommandContext(context.Background(), "../../bin/clients/bin/node", args...)
+		cmd.Stdin = bytes.NewReader(queries)
+		out, err := cmd.Output()
+		Expect(err).NotTo(HaveOccurred(), "make clients fetches Node")
+		found := map[string][]string{}
+		Expect(json.Unmarshal(out, &found)).To(Succeed())
+		var lost []string
+		for name, pages := range wanted {
+			for _, page := range pages {
+				if best := found[name]; !slices.Contains(best[:min(5, len(best))], page) {
+					lost = append(lost, name+" finds "+strings.Join(best[:min(5, len(best))], " ")+", not "+page)
+				}
+			}
+		}
+		Expect(lost).To(BeEmpty())
 	})
 })

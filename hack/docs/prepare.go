@@ -18,6 +18,9 @@ const forge = "https://github.com/gatehouse-gateway/gatehouse"
 // index is the start page, whose list is the navigation of the site.
 const index = "docs/README.md"
 
+// comparison is the page with a table of what other gateways call a feature.
+const comparison = "docs/coming-from.md"
+
 // outside are the pages of the site that are not below docs, and their names there.
 func outside() map[string]string {
 	return map[string]string{
@@ -46,12 +49,13 @@ func prepare(root string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	var wrong []string
+	elsewhere := namesElsewhere(string(sources[comparison]))
 	for source, text := range sources {
 		to := onSite(source)
 		if path.Ext(source) == ".md" {
 			page, dead := forSite(string(text), source, sources, exists)
 			wrong = append(wrong, dead...)
-			text = []byte(page)
+			text = []byte(forSearch(page, source, elsewhere[source]))
 		}
 		files["pages/"+to] = text
 	}
@@ -65,6 +69,21 @@ func prepare(root string) (map[string][]byte, error) {
 	}
 	files["mkdocs.yml"] = fmt.Appendf(config, "nav: %s\n", nav)
 	return files, nil
+}
+
+// forSearch returns a page with what its search needs to know: other names, and whether it is for users.
+func forSearch(page, source string, elsewhere names) string {
+	head := ""
+	if len(elsewhere) > 0 {
+		head += fmt.Sprintf("tags: %s\n", elsewhere)
+	}
+	if strings.HasPrefix(source, "docs/adr/") || strings.HasPrefix(source, "docs/internals/") || source == "CHANGELOG.md" {
+		head += "search: {boost: 0.1}\n"
+	}
+	if head == "" {
+		return page
+	}
+	return "---\n" + head + "---\n" + page
 }
 
 // read returns the files that become part of the site, by their names in the repository.
@@ -208,4 +227,40 @@ func navigation(text string) []any {
 		nav = append(nav, entry{g.title: items})
 	}
 	return nav
+}
+
+var (
+	nameOf = regexp.MustCompile("`([^`]+)`")
+	hereOf = regexp.MustCompile(`\]\(([a-z0-9-]+\.md)`)
+)
+
+// names is a list in the form of YAML.
+type names []string
+
+func (n names) String() string {
+	text, _ := json.Marshal([]string(n)) // of strings it cannot fail
+	return string(text)
+}
+
+// namesElsewhere returns what other gateways call the features of each page, so that the search finds the page by these
+// names: those in the rows of the table that lead to it. Of a name with dots, the last part is a name too.
+func namesElsewhere(table string) map[string]names {
+	pages := map[string]names{}
+	for line := range strings.Lines(table) {
+		columns := strings.Split(line, " | ")
+		if len(columns) != 6 {
+			continue
+		}
+		for _, link := range hereOf.FindAllStringSubmatch(columns[5], -1) {
+			page := "docs/" + link[1]
+			for _, m := range nameOf.FindAllStringSubmatch(strings.Join(columns[1:5], " "), -1) {
+				for _, name := range []string{m[1], m[1][strings.LastIndex(m[1], ".")+1:]} {
+					if name != "" && !slices.Contains(pages[page], name) {
+						pages[page] = append(pages[page], name)
+					}
+				}
+			}
+		}
+	}
+	return pages
 }
