@@ -143,3 +143,34 @@ func findKind(name string) client.Kind {
 	kinds := client.Kinds()
 	return kinds[slices.IndexFunc(kinds, func(k client.Kind) bool { return k.Name == name })]
 }
+
+// completeNewObject completes the kind of an object that is to be created, and its fields.
+func completeNewObject(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 && (len(args) > 1 || strings.Contains(args[0], "/")) {
+		return completeFields(cmd, args, typed)
+	}
+	if len(args) > 0 || strings.Contains(typed, "/") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completeObject(cmd, args, typed)
+}
+
+// completeFields completes KIND NAME and KIND/NAME, and FIELD= behind it.
+func completeFields(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 || len(args) == 1 && !strings.Contains(args[0], "/") {
+		return completeObject(cmd, args, typed)
+	}
+	word, _, _ := strings.Cut(args[0], "/")
+	if kind, _, err := client.ParseList(args[0]); err == nil {
+		word = kind.Name
+	}
+	kind, err := client.FindKind(word)
+	if err != nil || strings.Contains(typed, "=") {
+		return nil, cobra.ShellCompDirectiveDefault // a file, perhaps
+	}
+	var fields []string
+	for _, name := range kind.FieldNames() {
+		fields = append(fields, name+"=")
+	}
+	return fields, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}

@@ -129,6 +129,10 @@ func (r *remote) reportWrite(a client.Answer, words string) error {
 		words += fmt.Sprintf(" (revision %d)", a.Revision)
 	}
 	p.line("%s", client.Printable(words))
+	var made struct{ Key string }
+	if json.Unmarshal(a.Data, &made) == nil && made.Key != "" { // only this answer has it
+		p.line("%s", client.Printable(made.Key))
+	}
 	return p.outputError()
 }
 

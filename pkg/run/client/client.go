@@ -115,6 +115,8 @@ type Answer struct {
 	Status int
 	// Revision is the configuration revision that holds a write; 0 for none.
 	Revision int64
+	// ETag names the state of the object that was read; may be empty.
+	ETag string
 	// Data is what the answer has under "data"; nil when it has no such key.
 	Data json.RawMessage
 	// Body is all of it.
@@ -146,7 +148,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, c.unreachableError(r, err)
 	}
-	a := Answer{Status: resp.StatusCode, Body: body, next: nextPage(resp.Header)}
+	a := Answer{Status: resp.StatusCode, Body: body, ETag: resp.Header.Get("ETag"), next: nextPage(resp.Header)}
 	a.Revision, _ = strconv.ParseInt(resp.Header.Get("Gatehouse-Revision"), 10, 64)
 	var envelope struct{ Data json.RawMessage }
 	if !json.Valid(body) {

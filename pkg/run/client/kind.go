@@ -1,11 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/suggest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/form"
 )
 
 // Kind is a sort of object as a user names it.
@@ -21,31 +24,58 @@ type Kind struct {
 	In string
 	// AttachTo are the kinds that such an object can be attached to.
 	AttachTo []string
+
+	fields []form.Field
 }
 
-// Kinds lists the kinds of rest-api.md.
-func Kinds() []Kind {
-	return []Kind{
-		{
-			Name: "upstream", NameField: "upstream_name",
-			Columns:  []string{"upstream_ip", "upstream_port", "upstream_weight", "upstream_protocol"},
-			AttachTo: []string{"route"},
-		},
-		{Name: "service", NameField: "service_name", Columns: []string{"fqdn"}, AttachTo: []string{"proxy"}},
-		{Name: "route", NameField: "route_name", Columns: []string{"route_prefix", "route_config"}, In: "service"},
-		{Name: "proxy", NameField: "name", Columns: []string{"http_port", "https_port", "listen_ip"}},
-		{Name: "filter", NameField: "filter_name", Columns: []string{"filter_type"}, AttachTo: []string{"route", "service"}},
-		{
-			Name: "globalconfig", NameField: "globalconfig_name", Columns: []string{"globalconfig_type"},
-			AttachTo: []string{"proxy"},
-		},
-		{
-			Name: "secret", NameField: "secret_name", Columns: []string{"secret_type", "secret_sni", "not_after"},
-			AttachTo: []string{"service"},
-		},
-		{Name: "keyset", NameField: "keyset_name"},
-		{Name: "key", NameField: "key_name", Columns: []string{"key_description"}, In: "keyset"},
+// Kinds lists the kinds of the model that are objects.
+func Kinds() (kinds []Kind) {
+	for _, kind := range model.Kinds() {
+		row := kind.Row()
+		if row.Attaches() != "" {
+			continue
+		}
+		k := Kind{Name: string(kind), In: string(row.Owner()), fields: form.Fields(kind)}
+		k.NameField = strings.ToLower(k.fields[0].Name)
+		k.Columns = columns(kind, k.fields)
+		for _, user := range kind.UserKinds() {
+			if user.Row().Attaches() == kind {
+				k.AttachTo = append(k.AttachTo, string(user.Row().Owner()))
+			}
+		}
+		kinds = append(kinds, k)
 	}
+	slices.SortStableFunc(kinds, func(a, b Kind) int { return cmp.Compare(a.rank(), b.rank()) })
+	return kinds
+}
+
+// rank orders kinds by how often they are meant.
+func (k Kind) rank() int {
+	first := []string{"upstream", "service", "route", "proxy", "filter", "globalconfig", "secret"}
+	if at := slices.Index(first, k.Name); at >= 0 {
+		return at
+	}
+	return len(first)
+}
+
+// columns are the fields of a kind that are worth a column: the first ones, unless others say more.
+func columns(kind model.Kind, fields []form.Field) (names []string) {
+	switch kind {
+	case model.KindUpstream:
+		return []string{"upstream_ip", "upstream_port", "upstream_weight", "upstream_protocol"}
+	case model.KindFilter, model.KindGlobalConfig:
+		return []string{string(kind) + "_type"}
+	case model.KindAPIKey:
+		return []string{"key_description"}
+	case model.KindService:
+		return []string{"fqdn"}
+	}
+	for _, f := range fields[1:min(len(fields), 4)] {
+		if name := strings.ToLower(f.Name); name != "tags" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // FindKind finds a kind by its name or plural, without regard to case.
@@ -69,6 +99,14 @@ func (k Kind) Plural() string {
 		return "proxies"
 	}
 	return k.Name + "s"
+}
+
+// One is the kind with its article, for a sentence.
+func (k Kind) One() string {
+	if strings.ContainsAny(k.Name[:1], "aeiou") {
+		return "an " + k.Name
+	}
+	return "a " + k.Name
 }
 
 // Path is the path of the object called name; of a route, SERVICE/NAME, of a key, KEYSET/NAME.

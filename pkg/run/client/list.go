@@ -65,16 +65,22 @@ func (c *Client) List(ctx context.Context, path string, query url.Values, limit 
 
 // One reads one object.
 func (c *Client) One(ctx context.Context, path string) (json.RawMessage, error) {
+	object, _, err := c.OneWithETag(ctx, path)
+	return object, err
+}
+
+// OneWithETag reads one object, and the ETag that names its state for If-Match.
+func (c *Client) OneWithETag(ctx context.Context, path string) (object json.RawMessage, etag string, err error) {
 	a, err := c.Do(ctx, Request{Method: http.MethodGet, Path: path})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	list, err := a.Elements()
 	if err != nil {
-		return nil, fmt.Errorf("reading GET %s: %w", path, err)
+		return nil, "", fmt.Errorf("reading GET %s: %w", path, err)
 	}
 	if len(list) != 1 {
-		return nil, fmt.Errorf("reading GET %s: expected one object, got %d", path, len(list))
+		return nil, "", fmt.Errorf("reading GET %s: expected one object, got %d", path, len(list))
 	}
-	return list[0], nil
+	return list[0], a.ETag, nil
 }
