@@ -16,14 +16,16 @@ import (
 type cli struct {
 	server string
 	home   string
+	// env are further variables.
+	env []string
 }
 
-func cliOf(g *testkit.Gatehouse) cli { return cli{g.API.URL, GinkgoT().TempDir()} }
+func cliOf(g *testkit.Gatehouse) cli { return cli{server: g.API.URL, home: GinkgoT().TempDir()} }
 
 // run runs a command and waits for its end.
 func (c cli) run(args ...string) (code int, stdout, stderr string) {
 	GinkgoHelper()
-	p, err := testkit.SpawnGatehouse([]string{"GATEHOUSE_SERVER=" + c.server, "XDG_CONFIG_HOME=" + c.home}, args...)
+	p, err := testkit.SpawnGatehouse(append([]string{"GATEHOUSE_SERVER=" + c.server, "XDG_CONFIG_HOME=" + c.home}, c.env...), args...)
 	Expect(err).NotTo(HaveOccurred())
 	code, err = p.Wait(limit())
 	Expect(err).NotTo(HaveOccurred())

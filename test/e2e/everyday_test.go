@@ -2,10 +2,14 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 var _ = Describe("The commands for one object", func() {
@@ -50,5 +54,78 @@ var _ = Describe("The commands for one object", func() {
 		code, _, stderr = c.run("create", "upstream", "blue", "ip=127.0.0.1", "port=1")
 		Expect(code).To(Equal(1))
 		Expect(stderr).To(ContainSubstring("409"))
+	})
+
+	It("edit an object, as far as nobody else changes it", func() {
+		c := cliOf(serve())
+		c.good("create", "upstream", "web", "ip=10.0.0.1", "port=80", "tags=a,b")
+		c.good("create", "service", "shop", "fqdn=shop.example.com")
+		c.good("create", "route", "shop/root", "prefix=/", "config.timeouts.request=5s")
+		dir := GinkgoT().TempDir()
+		with := func(script string) cli {
+			GinkgoHelper()
+			file := filepath.Join(dir, fmt.Sprint("editor", len(script)))
+			Expect(os.WriteFile(file, []byte("#!/bin/sh\nset -e\n"+script+"\n"), 0o700)).To(Succeed())
+			edited := c
+			edited.env = []string{"EDITOR=" + file, "VISUAL=", "TMPDIR=" + dir}
+			return edited
+		}
+		left := func() []string {
+			files, err := filepath.Glob(filepath.Join(dir, "gatehouse-edit-*", "*"))
+			Expect(err).NotTo(HaveOccurred())
+			return files
+		}
+
+		By("the fields that differ are sent")
+		Expect(with("sed -i 's/^upstream_weight: .*/upstream_weight: 7/; /^tags/,$d' $1").good("edit", "upstream/web", "-o", "table")).
+			To(Equal("upstream web is changed (revision 4)\n"))
+		Expect(c.good("history", "4", "-o", "table")).To(HaveSuffix("~ /upstream/web\n    upstream_weight: 100 -> 7\n    tags[0]: \"a\" -> (none)\n    tags[1]: \"b\" -> (none)\n"))
+		with("sed -i 's/request: 5s/request: 6s/' $1").good("edit", "route", "shop/root")
+		Expect(c.good("get", "route", "shop/root", "-o", "yaml")).To(ContainSubstring("timeouts:\n    request: 6s\n"))
+		Expect(left()).To(BeEmpty())
+
+		By("a text that is not changed sends nothing")
+		code, stdout, stderr := with("true").run("edit", "upstream/web")
+		Expect([]any{code, stdout, stderr}).To(Equal([]any{0, "", "nothing was changed\n"}))
+		Expect(left()).To(BeEmpty())
+
+		By("what is refused is opened again, with the reason")
+		again := with(`if grep -q 'Upstream_port: 70000 is' $1; then sed -i 's/70000/81/' $1; else sed -i 's/^upstream_port: .*/upstream_port: 70000/' $1; fi`)
+		again.good("edit", "upstream/web")
+		Expect(c.good("get", "upstream/web")).To(ContainSubstring(`"upstream_port": 81`))
+		code, _, stderr = with("sed -i 's/^upstream_port: .*/upstream_prot: 1/' $1").run("edit", "upstream/web")
+		Expect(code).To(Equal(1))
+		Expect(stderr).To(ContainSubstring(`the text is still refused: "upstream_prot" is not a field of an upstream; did you mean port?`))
+		Expect(left()).To(HaveLen(1))
+		Expect(os.RemoveAll(filepath.Dir(left()[0]))).To(Succeed())
+
+		By("the change of somebody else is not undone, and the text stays")
+		program, err := testkit.Binary("gatehouse")
+		Expect(err).NotTo(HaveOccurred())
+		code, _, stderr = with("sed -i 's/^upstream_port: .*/upstream_port: 99/' $1; "+program+" set upstream web weight=8 >/dev/null").run("edit", "upstream/web")
+		Expect(code).To(Equal(1))
+		Expect(left()).To(HaveLen(1))
+		Expect(stderr).To(Equal("gatehouse: upstream web was changed by somebody else meanwhile, and your change was not sent: "+
+			"see gatehouse history, then edit it again; your text is in " + left()[0] + "\n"))
+		Expect(os.ReadFile(left()[0])).To(ContainSubstring("upstream_port: 99\n"))
+		Expect(c.good("get", "upstream/web")).To(And(ContainSubstring(`"upstream_port": 81`), ContainSubstring(`"upstream_weight": 8`)))
+	})
+
+	It("copy an object with what is attached to it, and with other fields", func() {
+		g, gw, _ := shop()
+		c, second := cliOf(g), backend("green")
+		c.good("copy", "upstream", "blue", "green", fmt.Sprintf("port=%d", second.Port))
+		c.good("copy", "route/shop/root", "v2", "prefix=/v2", "--wait")
+		gw.expect("shop.example", "/v2/x", "blue")
+		c.good("copy", "service", "shop", "till", "fqdn=till.example")
+		c.good("detach", "upstream/blue", "route/till/root")
+		c.good("attach", "upstream/green", "route/till/root")
+		c.good("attach", "service/till", "proxy/gw", "--wait")
+		gw.expect("till.example", "/", "green")
+		gw.expect("till.example", "/v2", "blue")
+		c.good("create", "filter", "limit", "type=route_filter_headers", "config.request.set.x-team=shop")
+		Expect(c.good("copy", "filter/limit", "filter/other", "config.request.set.x-team=till", "-o", "table")).To(HavePrefix("filter limit is copied to other (revision "))
+		Expect(c.good("get", "filter/other")).To(ContainSubstring(`"x-team": "till"`))
+		Expect(c.good("get", "filter/limit")).To(ContainSubstring(`"x-team": "shop"`))
 	})
 })

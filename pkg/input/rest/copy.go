@@ -1,11 +1,13 @@
 package rest
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/form"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
 
@@ -15,16 +17,16 @@ const nameOfCopy model.Kind = "copy"
 // addCopy registers the calls that copy. Their words are reserved names.
 func (s *server) addCopy() {
 	s.copies("/upstream/copy/:upstream/:copy", model.KindUpstream, copyUpstream)
-	s.copies("/service/copy/:service/:copy", model.KindService, func(w store.Writer, n names) (model.Object, error) {
-		svc, err := copyService(w, n)
+	s.copies("/service/copy/:service/:copy", model.KindService, func(w store.Writer, n names, sent []form.Value) (model.Object, error) {
+		svc, err := copyService(w, n, sent)
 		if err != nil {
 			return nil, err
 		}
 		return svc, warnNoLogin(w, n[model.KindService], n[nameOfCopy])
 	})
 	s.copies("/service/deepcopy/:service/:copy", model.KindService, deepCopyService)
-	s.copies("/service/copyroute/:service/:copy/route/:route", model.KindRoute, func(w store.Writer, n names) (model.Object, error) {
-		r, err := copyRoute(w, n[model.KindService], n[nameOfCopy], n[model.KindRoute])
+	s.copies("/service/copyroute/:service/:copy/route/:route", model.KindRoute, func(w store.Writer, n names, sent []form.Value) (model.Object, error) {
+		r, err := copyRoute(w, n[model.KindService], n[nameOfCopy], n[model.KindRoute], sent)
 		if err != nil {
 			return nil, err
 		}
@@ -32,10 +34,14 @@ func (s *server) addCopy() {
 	})
 }
 
-// copies registers a call. fn returns the copy.
-func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, names) (model.Object, error)) {
+// copies registers a call. fn returns the copy, in which the fields sent are not those of the original.
+func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, names, []form.Value) (model.Object, error)) {
 	s.post(path, func(c *gin.Context) error {
 		m, _, err := s.writeMode(c)
+		if err != nil {
+			return err
+		}
+		sent, err := readBodyOrNull(c)
 		if err != nil {
 			return err
 		}
@@ -45,7 +51,7 @@ func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, name
 		}
 		var made model.Object
 		done, err := s.write(c, m, func(w store.Writer) error {
-			made, err = fn(w, n)
+			made, err = fn(w, n, sent)
 			return err
 		})
 		if err != nil {
@@ -58,37 +64,44 @@ func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, name
 }
 
 // createCopy stores a copy under a name that nobody has checked yet.
-func createCopy(w store.Writer, obj model.Object) (model.Object, error) {
-	if err := invalidFields(obj.Validate()); err != nil {
+func createCopy(w store.Writer, obj model.Object, sent []form.Value) (model.Object, error) {
+	name := obj.Key()
+	bad := form.Bind(obj, sent, false)
+	if obj.Key() != name {
+		bad = append(bad, model.FieldError{
+			Field: form.Fields(name.Kind)[0].Name, Message: fmt.Sprintf("must be %q as in the path, or be omitted", name.Name()),
+		})
+	}
+	if err := invalidFields(bad); err != nil {
 		return nil, err
 	}
 	return obj, store.Create(w, obj)
 }
 
-func copyUpstream(w store.Writer, n names) (model.Object, error) {
+func copyUpstream(w store.Writer, n names, sent []form.Value) (model.Object, error) {
 	u, err := store.Get[*model.Upstream](w, model.UpstreamKey(n[model.KindUpstream]))
 	if err != nil {
 		return nil, err
 	}
 	u.Name = n[nameOfCopy]
-	return createCopy(w, u)
+	return createCopy(w, u, sent)
 }
 
 // copyService copies the service alone.
-func copyService(w store.Writer, n names) (model.Object, error) {
+func copyService(w store.Writer, n names, sent []form.Value) (model.Object, error) {
 	svc, err := store.Get[*model.Service](w, model.ServiceKey(n[model.KindService]))
 	if err != nil {
 		return nil, err
 	}
 	svc.Name = n[nameOfCopy]
-	return createCopy(w, svc)
+	return createCopy(w, svc, sent)
 }
 
 // deepCopyService copies the service with its routes and with every link to
 // upstreams, filters and secrets, which are shared and not copied. The copy is
 // attached to no proxy.
-func deepCopyService(w store.Writer, n names) (model.Object, error) {
-	svc, err := copyService(w, n)
+func deepCopyService(w store.Writer, n names, sent []form.Value) (model.Object, error) {
+	svc, err := copyService(w, n, sent)
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +111,15 @@ func deepCopyService(w store.Writer, n names) (model.Object, error) {
 		return nil, err
 	}
 	for _, r := range routes {
-		if _, err := copyRoute(w, from, to, r.Name); err != nil {
+		if _, err := copyRoute(w, from, to, r.Name, nil); err != nil {
 			return nil, err
 		}
 	}
-	return svc, copyLinks(w, to, model.ServiceKey(from))
+	return svc, copyLinks(w, svc.Key(), model.ServiceKey(from))
 }
 
-func copyRoute(w store.Writer, from, to, name string) (model.Object, error) {
+// copyRoute copies a route with its links. The fields sent may have another name for the copy.
+func copyRoute(w store.Writer, from, to, name string, sent []form.Value) (model.Object, error) {
 	if _, err := w.Get(model.ServiceKey(from)); err != nil {
 		return nil, err
 	}
@@ -114,10 +128,13 @@ func copyRoute(w store.Writer, from, to, name string) (model.Object, error) {
 		return nil, err
 	}
 	r.Service = to
+	if err := invalidFields(form.Bind(r, sent, false)); err != nil {
+		return nil, err
+	}
 	if err := store.Create(w, r); err != nil {
 		return nil, err
 	}
-	return r, copyLinks(w, to, model.RouteKey(from, name))
+	return r, copyLinks(w, r.Key(), model.RouteKey(from, name))
 }
 
 // warnNoLogin says that what was copied requires no login any more.
@@ -146,9 +163,8 @@ func warnNoLogin(w store.Writer, from, to string) error {
 	return nil
 }
 
-// copyLinks makes the links of a service, or of a route of one, for the service to
-// as well.
-func copyLinks(w store.Writer, to string, from model.Key) error {
+// copyLinks makes the links of a service or a route for another one as well.
+func copyLinks(w store.Writer, to, from model.Key) error {
 	for _, kind := range from.Kind.OwnedKinds() {
 		if kind.Row().Attaches() == "" {
 			continue
@@ -158,9 +174,7 @@ func copyLinks(w store.Writer, to string, from model.Key) error {
 			return err
 		}
 		for _, l := range links {
-			names := l.Key().Names()
-			names[0] = to
-			if err := store.Create(w, model.NewKey(kind, names...).New()); err != nil {
+			if err := store.Create(w, model.NewKey(kind, to.Text(), l.Key().Attached().Name()).New()); err != nil {
 				return err
 			}
 		}

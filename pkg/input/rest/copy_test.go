@@ -53,6 +53,35 @@ var _ = Describe("Copies", func() {
 		Expect(a.get("/service/till/route/root/filter").body).To(ContainSubstring(`"filter_name":"limit"`))
 	})
 
+	It("have the fields that are sent, in the same revision", func() {
+		a := given()
+		a.post("/service/copyroute/shop/shop/route/root", "Route_Name=third&Route_prefix=/third").
+			expectWrite(201, `{"data":{"insert_core_db_route":{"affected_rows":1}}}`, "15")
+		Expect(a.get("/service/shop/route/third").body).To(ContainSubstring(`"route_name":"third","route_prefix":"/third"`))
+		Expect(a.get("/service/shop/route/third/upstream").body).To(ContainSubstring(`"upstream_name":"blue"`))
+		Expect(a.get("/service/shop/route/third/filter").body).To(ContainSubstring(`"filter_name":"limit"`))
+		a.post("/service/deepcopy/shop/till", "fqdn=till.example").expectWrite(201, insertService, "16")
+		Expect(a.get("/service/till").body).To(ContainSubstring(`"fqdn":"till.example"`))
+		Expect(a.get("/service/shop").body).To(ContainSubstring(`"fqdn":"shop.example.com"`))
+		a.post("/upstream/copy/blue/green", "Upstream_port=1").expectWrite(201, insertUpstream, "17")
+		Expect(a.get("/upstream/green").body).To(ContainSubstring(`"upstream_port":1,`))
+	})
+
+	DescribeTable("refuse what is wrong, and copy nothing", func(path, sent, field, message string) {
+		a := given()
+		before := a.get("/config").body
+		answer := a.post(path, sent)
+		Expect(answer.status).To(Equal(400), answer.body)
+		Expect(answer.body).To(ContainSubstring(`{"field":"` + field + `","message":"` + message))
+		Expect(a.get("/config").body).To(Equal(before))
+	},
+		Entry(nil, "/upstream/copy/blue/green", "Upstream_port=0", "Upstream_port", "0 is"),
+		Entry(nil, "/upstream/copy/blue/green", "Upstream_name=red", "Upstream_name", `must be \"green\" as in the path`),
+		Entry(nil, "/service/deepcopy/shop/till", "Service_Name=x", "Service_Name", `must be \"till\" as in the path`),
+		Entry(nil, "/service/copyroute/shop/shop/route/root", "Route_Name=a/b", "Route_Name", ""),
+		Entry(nil, "/service/copyroute/shop/shop/route/root", "Route_nam=x", "Route_nam", "unknown field; did you mean Route_Name?"),
+	)
+
 	It("of an upstream have all its fields", func() {
 		a := given()
 		a.post("/upstream/copy/blue/green", "").expectWrite(201, insertUpstream, "15")

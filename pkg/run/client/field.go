@@ -287,3 +287,18 @@ func setAt(tree any, path []string, value any) (any, error) {
 	}
 	return nil, fmt.Errorf("%q would be inside of %v, which is not an object", path[0], tree)
 }
+
+// Fields returns the fields of an object as the API shows it, without its name, by the names that a write takes.
+func (k Kind) Fields(object json.RawMessage) (map[string]any, error) {
+	var stored map[string]json.RawMessage
+	if err := json.Unmarshal(object, &stored); err != nil {
+		return nil, fmt.Errorf("reading the object: %w", err)
+	}
+	fields := map[string]any{}
+	for _, f := range k.fields[1:] {
+		if raw, shown := stored[strings.ToLower(f.Name)]; shown {
+			fields[f.Name] = raw
+		}
+	}
+	return fields, nil
+}
