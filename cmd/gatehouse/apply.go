@@ -20,6 +20,7 @@ command names other files that it skips, except hidden ones. A document of "gate
 dump" names its revision: objects that were changed since are changed only with --force.`,
 		Example: `  gatehouse apply -f gateway.yaml
   gatehouse apply -f conf.d --dry-run
+  gatehouse apply -f gateway.yaml -m "more room for the sale"
   gatehouse dump --context old | gatehouse apply -f - --context new
   gatehouse apply -f team-a/ --tag team-a --prune   # deletes only objects with the tag`,
 		Args: cobra.NoArgs,
@@ -45,7 +46,7 @@ dump" names its revision: objects that were changed since are changed only with 
 	}
 	withDocument(cmd)
 	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
-	return withFormat(withServer(withWait(cmd)), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWrite(cmd)), "", formatTable, formatJSON, formatYAML)
 }
 
 // withDocument gives cmd the flags of a command that sends a document.

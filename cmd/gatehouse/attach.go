@@ -54,5 +54,5 @@ func newLink(name, method, short, long string, words func(status int, what, targ
 			})
 		},
 	}
-	return withFormat(withServer(withWait(cmd)), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWrite(cmd)), "", formatTable, formatJSON, formatYAML)
 }

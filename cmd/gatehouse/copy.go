@@ -30,7 +30,7 @@ object is copied alone. Contents of secrets and keys of a key set are not copied
 		ValidArgsFunction: completeObject,
 		RunE:              copyObject,
 	}
-	return withFormat(withServer(withWait(withDryRun(cmd))), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWrite(withDryRun(cmd))), "", formatTable, formatJSON, formatYAML)
 }
 
 func copyObject(cmd *cobra.Command, args []string) error {

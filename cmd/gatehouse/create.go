@@ -37,7 +37,7 @@ func newCreate() *cobra.Command {
 		ValidArgsFunction: completeNewObject,
 		RunE:              func(cmd *cobra.Command, args []string) error { return create(cmd, args) },
 	}
-	return withFormat(withServer(withWait(withDryRun(cmd))), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWrite(withDryRun(cmd))), "", formatTable, formatJSON, formatYAML)
 }
 
 func newSet() *cobra.Command {
@@ -54,7 +54,7 @@ func newSet() *cobra.Command {
 		ValidArgsFunction: completeFields,
 		RunE:              func(cmd *cobra.Command, args []string) error { return set(cmd, args) },
 	}
-	return withFormat(withServer(withWait(withDryRun(cmd))), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWrite(withDryRun(cmd))), "", formatTable, formatJSON, formatYAML)
 }
 
 // withDryRun gives cmd the flag of a write that can be tried.

@@ -53,7 +53,7 @@ services or connected Envoys is deleted only with --force: its traffic stops at 
 	}
 	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
 	cmd.Flags().Bool("force", false, "delete a proxy although services are attached to it or Envoys are connected")
-	return withFormat(withServer(withWait(cmd)), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWrite(cmd)), "", formatTable, formatJSON, formatYAML)
 }
 
 // namedObjects returns the objects that the arguments of cmd name, which are n.

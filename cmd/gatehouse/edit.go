@@ -30,7 +30,7 @@ with your text stays.`,
 		ValidArgsFunction: completeObject,
 		RunE:              edit,
 	}
-	return withFormat(withServer(withWait(cmd)), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWrite(cmd)), "", formatTable, formatJSON, formatYAML)
 }
 
 func edit(cmd *cobra.Command, args []string) error {

@@ -16,18 +16,22 @@ import (
 func newGet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KIND [NAME]",
-		Short: "Show objects of a kind, or one of them",
+		Short: "Show objects of a kind, one of them, or all objects",
 		Long:  getHelp(),
 		Example: `  gatehouse get upstreams
   gatehouse get upstream/blue -o yaml
   gatehouse get route shop
   gatehouse get route shop/root
   gatehouse get keys partners
+  gatehouse get all
   gatehouse get services --tag team-a -o json
   gatehouse get secrets --expires-before 30d`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "all" {
+				return getAll(cmd)
+			}
 			objects, err := namedObjects(cmd, args, 1)
 			if err != nil {
 				return err
@@ -81,6 +85,7 @@ func getHelp() string {
 	return fmt.Sprintf(`Shows all objects of a kind, or all fields of one. The kinds are
 %s and %s, or their plurals.
 Those that belong to another object need its name: %s.
+get all shows the objects of all kinds, without those inside of others.
 The table of secrets says which host names each is for, when it expires and which services use it.`,
 		strings.Join(names[:last], ", "), names[last], strings.Join(owned, ", "))
 }
@@ -127,20 +132,35 @@ func (r *remote) showOne(cmd *cobra.Command, kind client.Kind, path string) erro
 		}
 		rows = append(rows, []string{client.Printable(f.Field), cell(f.After)})
 	}
-	for _, k := range client.Kinds() {
-		if k.In != kind.Name && !slices.Contains(k.AttachTo, kind.Name) {
-			continue
-		}
-		names, err := r.namesAt(cmd, k, path)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, []string{k.Plural(), names})
+	links, err := r.linkRows(cmd, kind, path)
+	if err != nil {
+		return err
 	}
+	rows = append(rows, links...)
 	if err := table(r.out, rows...); err != nil || status == nil {
 		return err
 	}
 	return r.showObjectStatus(status)
+}
+
+// linkRows names what is inside of an object, what is attached to it, and what it is attached to.
+func (r *remote) linkRows(cmd *cobra.Command, kind client.Kind, path string) (rows [][]string, err error) {
+	for _, k := range client.Kinds() {
+		label := k.Plural()
+		switch {
+		case k.In == kind.Name || slices.Contains(k.AttachTo, kind.Name):
+		case slices.Contains(kind.AttachTo, k.Name):
+			label = "attached to " + label
+		default:
+			continue
+		}
+		names, err := r.namesAt(cmd, k, path)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, []string{label, names})
+	}
+	return rows, nil
 }
 
 // namesAt names the objects of a kind that are attached to the object at path, or inside of it.
@@ -159,7 +179,11 @@ func (r *remote) namesAt(cmd *cobra.Command, kind client.Kind, path string) (str
 		if err := json.Unmarshal(object, &fields); err != nil {
 			return "", &runError{fmt.Errorf("reading the %s of %s: %w", kind.Plural(), path, err)}
 		}
-		names = append(names, cell(fields[kind.NameField]))
+		name := cell(fields[kind.NameField])
+		if owner := cell(fields[kind.In+"_name"]); owner != "" && !strings.HasPrefix(path, client.Path(kind.In, owner)) {
+			name = owner + "/" + name
+		}
+		names = append(names, name)
 	}
 	if len(list) > maxListed {
 		names = append(names, "and more")

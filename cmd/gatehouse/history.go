@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,14 +14,18 @@ import (
 
 func newHistory() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "history [REVISION]",
-		Short: "Show the revisions of the configuration, or what one of them changed",
+		Use:   "history [REVISION|KIND/NAME]",
+		Short: "Show the revisions of the configuration or of an object, or what one of them changed",
 		Long: `Lists the revisions of the configuration, the newest first, with their author and
-request; or shows what one revision created (+), changed (~) and deleted (-).`,
+request, and why they were made if somebody said so (-m). With an object, lists those that
+changed it, its parts, or what is attached to it; it may be deleted. With a revision, shows
+what it created (+), changed (~) and deleted (-).`,
 		Example: `  gatehouse history
+  gatehouse history route/shop/root
   gatehouse history --limit 0   # all of them
   gatehouse history 42`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			limit, err := cmd.Flags().GetInt("limit")
 			if err != nil {
@@ -27,48 +34,76 @@ request; or shows what one revision created (+), changed (~) and deleted (-).`,
 			if limit < 0 {
 				return fmt.Errorf("--limit: %d is not a number of revisions; 0 means all", limit)
 			}
-			path := "/revision"
-			if len(args) == 1 {
-				if path, err = revisionPath(args[0]); err != nil {
-					return err
-				}
+			one := len(args) == 1 && !strings.Contains(args[0], "/")
+			path, query := "/revision", url.Values{}
+			switch {
+			case one:
+				path, err = revisionPath(args[0])
+			case len(args) > 0:
+				query, err = historyQuery(cmd, args)
+			}
+			if err != nil {
+				return err
 			}
 			r, err := connect(cmd)
 			if err != nil {
 				return err
 			}
 			defer r.Close()
-			if len(args) == 1 {
+			if one {
 				return r.showRevision(cmd, path)
 			}
-			return r.showHistory(cmd, path, limit)
+			return r.showHistory(cmd, query, limit)
 		},
 	}
 	cmd.Flags().Int("limit", 20, "number of revisions to show; 0 means all")
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
 
-func (r *remote) showHistory(cmd *cobra.Command, path string, limit int) error {
-	var list []json.RawMessage
-	err := r.call(cmd.Context(), func() (err error) {
-		list, err = r.List(cmd.Context(), path, nil, limit)
+// historyQuery selects the revisions of the object that the arguments name.
+func historyQuery(cmd *cobra.Command, args []string) (url.Values, error) {
+	objects, err := namedObjects(cmd, args, 1)
+	if err != nil {
+		return nil, err
+	}
+	kind, name, err := client.ParseObject(objects[0])
+	if err != nil {
+		return nil, err
+	}
+	return kind.History(name)
+}
+
+func (r *remote) showHistory(cmd *cobra.Command, query url.Values, limit int) error {
+	list, err := r.revisions(cmd, query, limit)
+	switch {
+	case err != nil:
+		return err
+	case r.format != formatTable:
+		return r.write(list)
+	case len(list) == 0 && len(query) > 0:
+		return printEach(r.errOut, "", []string{"no revision that is kept has changed " + query.Get("object")})
+	}
+	return historyTable(r.out, list)
+}
+
+func (r *remote) revisions(cmd *cobra.Command, query url.Values, limit int) (list []json.RawMessage, err error) {
+	err = r.call(cmd.Context(), func() (err error) {
+		list, err = r.List(cmd.Context(), "/revision", query, limit)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	if r.format != formatTable {
-		return r.write(list)
-	}
-	rows := [][]string{{"REVISION", "AT", "ACTOR", "REQUEST", "CHANGES"}}
+	return list, err
+}
+
+func historyTable(out io.Writer, list []json.RawMessage) error {
+	rows := [][]string{{"REVISION", "AT", "ACTOR", "REQUEST", "CHANGES", "MESSAGE"}}
 	for _, raw := range list {
 		var f map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &f); err != nil {
-			return &runError{fmt.Errorf("reading %s: %w", path, err)}
+			return &runError{fmt.Errorf("reading the revisions: %w", err)}
 		}
-		rows = append(rows, []string{cell(f["revision"]), cell(f["at"]), shortCell(f["actor"]), shortCell(f["request"]), cell(f["changes"])})
+		rows = append(rows, []string{cell(f["revision"]), cell(f["at"]), shortCell(f["actor"]), shortCell(f["request"]), cell(f["changes"]), shortCell(f["message"])})
 	}
-	return table(r.out, rows...)
+	return table(out, rows...)
 }
 
 func (r *remote) showRevision(cmd *cobra.Command, path string) error {
@@ -84,15 +119,18 @@ func (r *remote) showRevision(cmd *cobra.Command, path string) error {
 		return r.write(raw)
 	}
 	var f struct {
-		Revision           int64
-		At, Actor, Request string
-		Changes            []client.Change
+		Revision                    int64
+		At, Actor, Request, Message string
+		Changes                     []client.Change
 	}
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return &runError{fmt.Errorf("reading %s: %w", path, err)}
 	}
 	p := printer{w: r.out}
 	p.line("revision %d at %s by %s: %s", f.Revision, client.Printable(f.At), client.Printable(f.Actor), client.Printable(f.Request))
+	if f.Message != "" {
+		p.line("  %s", client.Printable(f.Message))
+	}
 	printChanges(&p, f.Changes)
 	return p.outputError()
 }

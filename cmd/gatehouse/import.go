@@ -63,7 +63,7 @@ which browsers send before a call.`,
 			return completeName(cmd, kind, "", typed)
 		})
 	}
-	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withMessage(cmd)), "", formatTable, formatJSON, formatYAML)
 }
 
 func importOpenAPI(cmd *cobra.Command, file string) error {

@@ -47,7 +47,7 @@ func newKeyCreate() *cobra.Command {
 		},
 	}
 	cmd.Flags().String("description", "", "who uses the key")
-	return withServer(withWait(cmd))
+	return withServer(withWrite(cmd))
 }
 
 // createKey makes a key and prints it, also where the wait for the Envoys ended too early.

@@ -166,9 +166,9 @@ var _ = Describe("Small writes", func() {
 
 var _ = Describe("history", func() {
 	It("lists the newest", func() {
-		serving("GET /revision?limit=2", reply{200, `{"data":{"core_db_revision":[{"revision":7,"at":"T7","actor":"local","request":"POST /upstream","changes":1},{"revision":6,"at":"T6","actor":"ann","request":"PUT /config","changes":12}]}}`, nil})
+		serving("GET /revision?limit=2", reply{200, `{"data":{"core_db_revision":[{"revision":7,"at":"T7","actor":"local","request":"POST /upstream","changes":1},{"revision":6,"at":"T6","actor":"ann","request":"PUT /config","message":"for the sale","changes":12}]}}`, nil})
 		Expect(good("history", "--limit", "2", "-o", "table")).To(Equal(
-			"REVISION  AT  ACTOR  REQUEST         CHANGES\n7         T7  local  POST /upstream  1\n6         T6  ann    PUT /config     12\n"))
+			"REVISION  AT  ACTOR  REQUEST         CHANGES  MESSAGE\n7         T7  local  POST /upstream  1\n6         T6  ann    PUT /config     12       for the sale\n"))
 	})
 
 	It("shows what one revision changed", func() {

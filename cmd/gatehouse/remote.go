@@ -28,7 +28,7 @@ const documentTimeout = 10 * time.Minute
 func addClientCommands(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: "client", Title: "Commands that call a running Gatehouse:"})
 	for _, cmd := range []*cobra.Command{
-		newApply(), newDiff(), newDump(), newGet(), newCreate(), newSet(), newEdit(), newCopy(), newDelete(), newAttach(), newDetach(), newSecret(), newKey(), newLogin(),
+		newApply(), newDiff(), newDump(), newGet(), newDescribe(), newCreate(), newSet(), newEdit(), newCopy(), newDelete(), newAttach(), newDetach(), newSecret(), newKey(), newLogin(),
 		newExport(), newImport(), newRollback(), newHistory(), newStatus(), newExplain(), newRateLimit(), newEvents(), newContext(),
 	} {
 		cmd.GroupID = "client"
@@ -123,7 +123,8 @@ func connectWithin(cmd *cobra.Command, timeout time.Duration) (*remote, error) {
 	errOut := cmd.ErrOrStderr()
 	c, err := client.New(client.Options{
 		Server: selection.Server, Token: token, Authorities: authorities, Timeout: timeout, UserAgent: "gatehouse/" + buildInfo().version,
-		Warn: func(text string) { (&printer{w: errOut}).line("warning: %s", client.Printable(text)) },
+		Message: text(cmd, "message"),
+		Warn:    func(text string) { (&printer{w: errOut}).line("warning: %s", client.Printable(text)) },
 	})
 	if err != nil {
 		return nil, err

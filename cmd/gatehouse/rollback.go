@@ -33,7 +33,7 @@ can be rolled back too. "gatehouse history" lists the revisions.`,
 		},
 	}
 	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
-	return withFormat(withServer(withWait(cmd)), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWrite(cmd)), "", formatTable, formatJSON, formatYAML)
 }
 
 func revisionPath(text string) (string, error) {

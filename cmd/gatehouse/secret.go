@@ -67,7 +67,7 @@ and the old pair stays served.`,
 	}
 	complete(cmd, "sni", cobra.NoFileCompletions)
 	complete(cmd, "tag", cobra.NoFileCompletions)
-	return withFormat(withServer(withWait(named(cmd, "secret"))), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWrite(named(cmd, "secret"))), "", formatTable, formatJSON, formatYAML)
 }
 
 // completeSecret completes the name of a secret that is there.

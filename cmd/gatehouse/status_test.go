@@ -81,12 +81,13 @@ and 3 more
 		f := serving("GET /service/shop", reply{200, `{"data":{"core_db_service":[{"service_name":"shop","fqdn":"x","status":{"conditions":[` +
 			`{"code":"Accepted","status":false,"message":"no logins"},{"code":"Quarantined","status":true,"message":"no logins","path":"/service/shop/filter/login"}],` +
 			`"lagging":[{"proxy":"gw","reason":"not_connected","message":"no Envoy"}]}}]}}`, nil})
-		for _, kind := range []string{"route", "filter", "secret"} {
+		for _, kind := range []string{"route", "filter", "secret", "proxy"} {
 			f.answers["GET /service/shop/"+kind+"?limit=21"] = reply{200, `{"data":{"core_db_x":[]}}`, nil}
 		}
-		Expect(good("get", "service", "shop", "-o", "table")).To(Equal(`service_name  shop
-fqdn          x
+		Expect(good("get", "service", "shop", "-o", "table")).To(Equal(`service_name         shop
+fqdn                 x
 routes
+attached to proxies
 filters
 secrets
 

@@ -17,13 +17,20 @@ import (
 // defaultWait is how long --wait waits.
 const defaultWait = 30 * time.Second
 
-// withWait gives cmd the flags of a write that may wait for the Envoys.
-func withWait(cmd *cobra.Command) *cobra.Command {
+// withWrite gives cmd the flags of a write: it may say why it is made, and wait for the Envoys.
+func withWrite(cmd *cobra.Command) *cobra.Command {
+	withMessage(cmd)
 	cmd.Flags().Bool("wait", false, "wait until every connected Envoy that the change reaches has it; exit code 3 if some do not in time")
 	cmd.Flags().Duration("wait-timeout", defaultWait, "longest wait of --wait, up to 10m")
 	if cmd.Flags().Lookup("dry-run") != nil {
 		cmd.MarkFlagsMutuallyExclusive("wait", "dry-run")
 	}
+	return cmd
+}
+
+// withMessage gives cmd the flag that says why a revision is made.
+func withMessage(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringP("message", "m", "", "why: one line for gatehouse history and the server's log")
 	return cmd
 }
 

@@ -343,7 +343,7 @@ func (c call) operation(named bool) (*yaml.Node, error) {
 		if headers < 0 {
 			headers = len(c.Parameters)
 		}
-		c.Parameters = slices.Insert(c.Parameters, headers, "onlyTry", "wait", "timeout")
+		c.Parameters = slices.Insert(c.Parameters, headers, "onlyTry", "wait", "timeout", "message")
 		c.Answers[202] = "LaggingResponse"
 		errs = append(errs, 405, 409, 422)
 	}

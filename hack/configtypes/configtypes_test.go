@@ -259,6 +259,7 @@ put:
     - {$ref: "#/components/parameters/onlyTry"}
     - {$ref: "#/components/parameters/wait"}
     - {$ref: "#/components/parameters/timeout"}
+    - {$ref: "#/components/parameters/message"}
     - {$ref: "#/components/parameters/ifMatch"}
   requestBody: {$ref: "#/components/requestBodies/UpstreamPutBody"}
   responses:

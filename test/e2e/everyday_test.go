@@ -129,3 +129,32 @@ var _ = Describe("The commands for one object", func() {
 		Expect(c.good("get", "filter/limit")).To(ContainSubstring(`"x-team": "shop"`))
 	})
 })
+
+var _ = Describe("The commands that say what an object is, and why", func() {
+	It("show its fields, what it is attached to, and the revisions that changed it", func() {
+		c := cliOf(serve())
+		c.good("apply", "-f", document(shopDocument), "-m", "from the file")
+		c.good("set", "upstream", "blue", "weight=7", "-m", "less for blue")
+		c.good("detach", "service/shop", "proxy/gw", "--message=out of the way")
+		described := c.good("describe", "upstream", "blue", "-o", "table")
+		for _, line := range []string{
+			`upstream blue`, `  ip         10\.0\.0\.1`, `  port       8080`, `  weight     7`, `  \(34 fields with the default: --all\)`,
+			`attached to routes  shop/root`, `Accepted +yes +.*`, `2 +\S+ +local +PATCH /upstream/blue +1 +less for blue`,
+			`1 +\S+ +local +PUT /config +\d+ +from the file`,
+		} {
+			Expect(described).To(MatchRegexp("(?m)^" + line + "$"))
+		}
+		Expect(described).NotTo(ContainSubstring("protocol"))
+		Expect(c.good("describe", "upstream/blue", "--all", "-o", "table")).To(MatchRegexp("(?m)^  protocol +http$"))
+		Expect(c.good("describe", "route/shop/root")).To(MatchRegexp(`(?s)"attached": {\s+"filters": \[],\s+"upstreams": \[\s+"blue"\s+]`))
+		Expect(c.good("describe", "service/shop", "-o", "table")).To(MatchRegexp(`(?m)^routes +root$`))
+		Expect(c.good("history", "proxy/gw", "-o", "table")).To(MatchRegexp(`^REVISION.*\n3 .*DELETE /proxy/gw/service/shop +1 +out of the way\n1 .*\n$`))
+		Expect(c.good("history", "2", "-o", "table")).To(ContainSubstring("\n  less for blue\n~ /upstream/blue\n"))
+		Expect(c.good("get", "all", "-o", "table")).To(MatchRegexp(`(?m)^OBJECT .*\nupstream/blue .*\nupstream/green .*\nservice/shop +fqdn shop\.example\.com .*\nproxy/gw `))
+		Expect(c.good("get", "all")).To(ContainSubstring(`"service_name": "shop"`))
+
+		code, _, stderr := c.run("set", "upstream", "blue", "weight=8", "-m", "two\nlines")
+		Expect(code).To(Equal(1))
+		Expect(stderr).To(HaveSuffix("\n  message: contains a control character, such as a line break; write one line\n"))
+	})
+})

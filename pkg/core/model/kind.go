@@ -140,6 +140,16 @@ func (r KindRow) Attaches() Kind {
 	return ""
 }
 
+// StartsWith reports whether the key of one of this kind begins with the names of the other path.
+func (r KindRow) StartsWith(other [maxParts]Kind) bool {
+	for i, kind := range other {
+		if kind != "" && r.Path[i] != kind {
+			return false
+		}
+	}
+	return true
+}
+
 // Owner is the kind of the object that one of this kind is a part of and is
 // deleted with; empty for a kind that stands alone.
 func (r KindRow) Owner() Kind {

@@ -155,7 +155,7 @@ var _ = Describe("Lists", func() {
 	It("have parameters that other calls refuse", func() {
 		a := startAPI()
 		a.given(everything()...)
-		const read, write = "unknown query parameter; this call takes none", "unknown query parameter; known parameters are dry_run, wait, timeout"
+		const read, write = "unknown query parameter; this call takes none", "unknown query parameter; known parameters are dry_run, wait, timeout, message"
 		for _, call := range [][3]string{
 			{"POST", "/service", write}, {"DELETE", "/service/shop", write}, {"PUT", "/service/shop", write}, {"PATCH", "/service/shop", write},
 			{"POST", "/proxy/gw/service/shop", write}, {"DELETE", "/proxy/gw/service/shop", write}, {"POST", "/service/copy/shop/b", write},

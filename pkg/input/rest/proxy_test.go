@@ -114,7 +114,7 @@ var _ = Describe("A proxy that serves traffic", func() {
 	It("is the only kind that takes force", func() {
 		a := startAPI()
 		a.given(everything()...)
-		a.delete("/upstream/blue?force=true").expectProblem(400, invalid("/upstream/blue", "force", "unknown query parameter; known parameters are dry_run, wait, timeout"))
+		a.delete("/upstream/blue?force=true").expectProblem(400, invalid("/upstream/blue", "force", "unknown query parameter; known parameters are dry_run, wait, timeout, message"))
 		a.delete("/proxy/gw?force=yes").expectProblem(400, invalid("/proxy/gw", "force", `\"yes\" is neither true nor false`))
 	})
 })

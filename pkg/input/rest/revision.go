@@ -3,7 +3,10 @@ package rest
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -22,7 +25,7 @@ func (s *server) addRevision() {
 
 // listRevisions lists the newest first. Its cursor is a revision.
 func (s *server) listRevisions(c *gin.Context) error {
-	query, err := readQuery(c, []string{"limit", "after"})
+	query, err := readQuery(c, []string{"limit", "after", objectParameter})
 	if err != nil {
 		return err
 	}
@@ -30,9 +33,17 @@ func (s *server) listRevisions(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	of, err := readObjectPath(query)
+	if err != nil {
+		return err
+	}
 	var list []store.Revision
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
-		list, err = r.Revisions(p.after, p.limit+1)
+		if of == (model.Key{}) {
+			list, err = r.Revisions(p.after, p.limit+1)
+		} else {
+			list, err = r.RevisionsOf(of, p.after, p.limit+1)
+		}
 		return err
 	})
 	if err != nil {
@@ -46,12 +57,38 @@ func (s *server) listRevisions(c *gin.Context) error {
 	return nil
 }
 
+const objectParameter = "object"
+
+// readObjectPath reads the path of an object, /service/shop/route/root, which need not exist any more; the zero key means
+// that the query has none.
+func readObjectPath(query url.Values) (model.Key, error) {
+	text := query.Get(objectParameter)
+	if text == "" {
+		return model.Key{}, nil
+	}
+	var names []string
+	for i, part := range strings.Split(text, "/") {
+		if i > 0 && i%2 == 0 {
+			names = append(names, part)
+		}
+	}
+	for _, kind := range model.Kinds() {
+		if key, ok := model.ParseKey(kind, strings.Join(names, "/")); ok && !slices.Contains(names, "") && key.Path() == text {
+			return key, nil
+		}
+	}
+	return model.Key{}, invalidFields([]model.FieldError{{
+		Field: objectParameter, Message: "must be the path of an object, such as /upstream/blue or /service/shop/route/root",
+	}})
+}
+
 // revisionView is a revision with what it changed.
 type revisionView struct {
 	Revision int64      `json:"revision"`
 	At       model.Time `json:"at"`
 	Actor    string     `json:"actor"`
 	Request  string     `json:"request"`
+	Message  string     `json:"message,omitempty"`
 	Changes  changeList `json:"changes"`
 }
 
@@ -73,7 +110,7 @@ func (s *server) readRevision(c *gin.Context) error {
 		if len(list) == 0 || list[0].Revision != n {
 			return noRevision(r, n)
 		}
-		v = revisionView{Revision: n, At: list[0].At, Actor: list[0].Actor, Request: list[0].Request}
+		v = revisionView{Revision: n, At: list[0].At, Actor: list[0].Actor, Request: list[0].Request, Message: list[0].Message}
 		changes, err = spoolChanges(r.Entries(n))
 		return err
 	})

@@ -39,8 +39,52 @@ var _ = Describe("Revisions", func() {
 		last := a.get(next[1:strings.Index(next, ">")])
 		last.expectJSON(200, rows(1))
 		Expect(last.header).NotTo(HaveKey("Link"))
-		a.get("/revision?name=x").expectProblem(400, invalid("/revision", "name", "unknown query parameter; known parameters are limit, after"))
+		a.get("/revision?name=x").expectProblem(400, invalid("/revision", "name", "unknown query parameter; known parameters are limit, after, object"))
 		a.get("/revision?after=x").expectProblem(400, invalid("/revision", "after", `\"x\" is not a cursor of this list; use the cursor of a Link header`))
+	})
+
+	It("say why they were made", func() {
+		a := startAPI()
+		a.given("/service?message=for+the+sale", "Service_Name=a&fqdn=a.example.com")
+		Expect(a.get("/revision").body).To(ContainSubstring(`"request":"POST /service","message":"for the sale","changes":1}`))
+		Expect(a.get("/revision/1").body).To(ContainSubstring(`"request":"POST /service","message":"for the sale","changes":[`))
+		Expect(a.log.String()).To(MatchRegexp(`msg=write actor=api .* path=/service .* message="for the sale"`))
+		Expect(a.patch("/service/a?message="+strings.Repeat("%C3%A4", 500), "tags=x").status).To(Equal(200))
+		Expect(a.get("/revision?limit=1").body).To(ContainSubstring(`"message":"` + strings.Repeat("ä", 500) + `"`))
+		Expect(a.patch("/service/a", "tags=y").status).To(Equal(200))
+		Expect(a.get("/revision?limit=1").body).NotTo(ContainSubstring("message"))
+		for message, want := range map[string]string{
+			strings.Repeat("a", 501): "has more than 500 characters",
+			"a%0Ab":                  "contains a control character, such as a line break; write one line",
+			"a%1B[2J":                "contains a control character, such as a line break; write one line",
+			"a%FFb":                  "contains text that is not valid UTF-8",
+		} {
+			a.patch("/service/a?message="+message, "tags=z").expectProblem(400, invalid("/service/a", "message", want))
+		}
+		Expect(a.get("/revision?limit=1").body).To(ContainSubstring(`"revision":3,`))
+	})
+
+	It("are listed for one object, with its parts and what is attached to it", func() {
+		a := startAPI()
+		a.given("/service", "Service_Name=a&fqdn=a.example.com", "/service", "Service_Name=a.b&fqdn=b.example.com",
+			"/service/a/route", "Route_Name=r&Route_prefix=/", "/service/a/route", "Route_Name=r2&Route_prefix=/2",
+			"/upstream", "Upstream_name=u&Upstream_ip=10.0.0.1&Upstream_port=1", "/service/a/route/r/upstream/u", "")
+		a.delete("/service/a/route/r2")
+		numbers := func(path string) (list []string) {
+			for _, part := range strings.Split(a.get(path).body, `"revision":`)[1:] {
+				list = append(list, part[:strings.Index(part, ",")])
+			}
+			return list
+		}
+		Expect(numbers("/revision?object=/service/a")).To(Equal([]string{"7", "6", "4", "3", "1"}))
+		Expect(numbers("/revision?object=/service/a&limit=2")).To(Equal([]string{"7", "6"}))
+		Expect(numbers("/revision?object=/service/a/route/r")).To(Equal([]string{"6", "3"}))
+		Expect(numbers("/revision?object=/service/a/route/r2")).To(Equal([]string{"7", "4"}))
+		Expect(numbers("/revision?object=/upstream/u")).To(Equal([]string{"5"}))
+		Expect(numbers("/revision?object=/upstream/none")).To(BeEmpty())
+		for _, path := range []string{"upstream", "/upstream", "/upstream/", "/elephant/x", "/upstream/a/route/b", "/upstream/a/b/c/d/e/f/g/h"} {
+			a.get("/revision?object="+path).expectProblem(400, invalid("/revision", "object", "must be the path of an object, such as /upstream/blue or /service/shop/route/root"))
+		}
 	})
 
 	It("show what they changed", func() {

@@ -257,6 +257,9 @@ func (s *server) logRequest(c *gin.Context) {
 	if actor == "" && !isRefused(status) {
 		actor = actorAPI
 	}
+	if message := c.GetString(messageParameter); message != "" {
+		what = append(what, "message", message)
+	}
 	s.log.Log(c.Request.Context(), level, "write", append([]any{"actor", actor, "role", id.role}, what...)...)
 }
 
@@ -320,7 +323,8 @@ var errDryRun = errors.New("dry run")
 // make a working configuration; a dry run then takes it back, a wait follows it.
 // stored are called when it is committed, before the wait.
 func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stored ...func()) (written, error) {
-	origin := store.Origin{Actor: actorOf(c), Request: c.Request.Method + " " + requestPath(c)}
+	origin := store.Origin{Actor: actorOf(c), Request: c.Request.Method + " " + requestPath(c), Message: m.message}
+	c.Set(messageParameter, m.message)
 	done := written{dry: m.dry}
 	var err error
 	done.revision, err = s.store.Write(c.Request.Context(), origin, func(w store.Writer) error {

@@ -2,10 +2,14 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -39,13 +43,15 @@ type mode struct {
 	// about is what to wait for where the write changes nothing, as when it is
 	// made again because the first wait was too short; the zero value is nothing.
 	about model.Key
+	// message says why, in words of the caller; empty means that nobody said so.
+	message string
 	// rollback says that the write puts back what was there before.
 	rollback bool
 }
 
 // writeMode reads the query of a write.
 func (s *server) writeMode(c *gin.Context, more ...string) (m mode, query url.Values, err error) {
-	query, err = readQuery(c, append(more, "dry_run", "wait", "timeout"))
+	query, err = readQuery(c, append(more, "dry_run", "wait", "timeout", messageParameter))
 	if err != nil {
 		return mode{}, nil, err
 	}
@@ -55,7 +61,27 @@ func (s *server) writeMode(c *gin.Context, more ...string) (m mode, query url.Va
 	var errs form.Errors
 	m.wait = s.readWait(query, m.dry, &errs)
 	m.tells = m.dry
+	m.message = query.Get(messageParameter)
+	if err := checkMessage(m.message); err != nil {
+		errs.Add(messageParameter, "%s", err)
+	}
 	return m, query, invalidFields(errs.List)
+}
+
+const (
+	messageParameter = "message"
+	maxReason        = 500 // characters
+)
+
+// checkMessage refuses what does not fit on a line.
+func checkMessage(text string) error {
+	switch {
+	case utf8.RuneCountInString(text) > maxReason:
+		return fmt.Errorf("has more than %d characters", maxReason)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return errors.New("contains a control character, such as a line break; write one line")
+	}
+	return form.CheckText(text)
 }
 
 func (s *server) readWait(query url.Values, dry bool, errs *form.Errors) time.Duration {

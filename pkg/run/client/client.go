@@ -37,6 +37,9 @@ type Options struct {
 	Timeout time.Duration
 	// UserAgent is what the server sees in its log. Empty means gatehouse.
 	UserAgent string
+	// Message says in one line why writes are made; empty means nothing. It is a parameter of calls
+	// that change the configuration.
+	Message string
 	// Warn is called for each warning of an answer (Gatehouse-Warning), with the
 	// server's text; may be nil.
 	Warn func(text string)
@@ -206,6 +209,13 @@ func (s *stream) Close() error {
 // send returns an answer of success, whose body the caller closes.
 func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	target := strings.TrimSuffix(c.base.String(), "/") + r.Path
+	if c.options.Message != "" && r.Method != http.MethodGet {
+		r.Query = maps.Clone(r.Query)
+		if r.Query == nil {
+			r.Query = url.Values{}
+		}
+		r.Query.Set("message", c.options.Message)
+	}
 	if len(r.Query) > 0 {
 		target += "?" + r.Query.Encode()
 	}

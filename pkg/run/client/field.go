@@ -19,17 +19,18 @@ import (
 // of the API in lower case, without the word of the kind in front.
 func (k Kind) FieldNames() (names []string) {
 	for _, f := range k.fields[1:] {
-		names = append(names, k.short(f.Name))
+		names = append(names, k.Short(f.Name))
 	}
 	return names
 }
 
-func (k Kind) short(name string) string { return strings.TrimPrefix(strings.ToLower(name), k.Name+"_") }
+// Short is the name of a field without the word of the kind.
+func (k Kind) Short(name string) string { return strings.TrimPrefix(strings.ToLower(name), k.Name+"_") }
 
 // find finds a field by its name in the API or the short one, without regard to case.
 func (k Kind) find(word string) (form.Field, error) {
 	at := slices.IndexFunc(k.fields, func(f form.Field) bool {
-		return strings.EqualFold(f.Name, word) || strings.EqualFold(k.short(f.Name), word)
+		return strings.EqualFold(f.Name, word) || strings.EqualFold(k.Short(f.Name), word)
 	})
 	switch {
 	case at > 0:
@@ -37,7 +38,7 @@ func (k Kind) find(word string) (form.Field, error) {
 	case at == 0:
 		return form.Field{}, fmt.Errorf("%s is the name of the %s: write it before the fields; it cannot be changed", word, k.Name)
 	}
-	if best, near := suggest.Nearest(k.short(word), k.FieldNames()); near {
+	if best, near := suggest.Nearest(k.Short(word), k.FieldNames()); near {
 		return form.Field{}, fmt.Errorf("%q is not a field of %s; did you mean %s?", word, k.One(), best)
 	}
 	return form.Field{}, fmt.Errorf("%q is not a field of %s; the fields are %s", word, k.One(), strings.Join(k.FieldNames(), ", "))
@@ -301,4 +302,18 @@ func (k Kind) Fields(object json.RawMessage) (map[string]any, error) {
 		}
 	}
 	return fields, nil
+}
+
+// IsStandard reports whether a field of the API has the value that a new object has. What is not a
+// field that can be set never has it.
+func (k Kind) IsStandard(name string, value json.RawMessage) bool {
+	at := slices.IndexFunc(k.fields, func(f form.Field) bool { return strings.EqualFold(f.Name, name) })
+	if at < 0 {
+		return false
+	}
+	is := string(value)
+	if standard, err := json.Marshal(k.standard(k.fields[at])); err == nil && is == string(standard) {
+		return true
+	}
+	return is == "[]" || is == "null" || is == "{}"
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -212,4 +213,16 @@ func attachError(a, b Kind, what, target string) error {
 	}
 	return fmt.Errorf("%s cannot be attached to %s, only to a %s", a.Plural(), b.Plural(),
 		strings.Join(a.AttachTo, " or a "))
+}
+
+// History is the query of GET /revision for the revisions that changed an object.
+func (k Kind) History(name string) (url.Values, error) {
+	if _, err := k.Path(name); err != nil {
+		return nil, err
+	}
+	object := "/" + k.Name + "/" + name
+	if owner, own, inside := strings.Cut(name, "/"); inside {
+		object = "/" + k.In + "/" + owner + "/" + k.Name + "/" + own
+	}
+	return url.Values{"object": {object}}, nil
 }

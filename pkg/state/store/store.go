@@ -50,6 +50,8 @@ type Origin struct {
 	Actor string
 	// Request is what was called, for example "POST /upstream".
 	Request string
+	// Message says why, in words of who wrote; empty means that nobody said so.
+	Message string
 }
 
 // Reader reads one consistent view.
@@ -66,6 +68,8 @@ type Reader interface {
 	// Revisions returns the revisions before one, newest first; before 0 means from the
 	// newest. Compacted revisions are missing.
 	Revisions(before int64, limit int) ([]Revision, error)
+	// RevisionsOf is Revisions of those that changed an object, or what is a part of it or attached to it.
+	RevisionsOf(key model.Key, before int64, limit int) ([]Revision, error)
 	// Entries returns what a revision changed; nothing for a revision that is not in
 	// the change log.
 	Entries(revision int64) Changes
@@ -87,6 +91,8 @@ type Revision struct {
 	At       model.Time `json:"at"`
 	Actor    string     `json:"actor"`
 	Request  string     `json:"request"`
+	// Message says why; empty means that nobody said so.
+	Message string `json:"message,omitempty"`
 	// Changes is the number of objects and links that it changed.
 	Changes int `json:"changes"`
 }

@@ -61,6 +61,8 @@ type changeLog struct {
 	Actor   string
 	At      model.Time
 	Request string
+	// Message is that of the revision in its first entry, and empty in others.
+	Message string
 	Kind    model.Kind
 	Name    string
 	Before  *string
@@ -180,6 +182,9 @@ func (w *writer) entry(seq int, change store.Written) (changeLog, error) {
 	e := changeLog{
 		Revision: w.revision, Parent: w.parent.ID, Seq: seq, Actor: w.origin.Actor, At: w.now, Request: w.origin.Request,
 		Kind: change.Key.Kind, Name: change.Key.Text(),
+	}
+	if seq == 1 {
+		e.Message = w.origin.Message
 	}
 	for _, side := range []struct {
 		obj  model.Object

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"gorm.io/gorm"
 
@@ -126,10 +127,32 @@ func (r *reader) Revisions(before int64, limit int) ([]store.Revision, error) {
 		"SELECT max(revision), 1 FROM change_log WHERE revision < ? "+
 		"UNION ALL SELECT (SELECT max(revision) FROM change_log WHERE change_log.revision < its.revision), nth + 1 "+
 		"FROM its WHERE nth < ? AND its.revision IS NOT NULL) "+
-		"SELECT first.revision, at, actor, request, "+
-		"(SELECT max(seq) FROM change_log AS every WHERE every.revision = its.revision) AS changes "+
-		"FROM its JOIN change_log AS first ON first.revision = its.revision AND first.seq = 1 ORDER BY first.revision DESC",
+		revisionsOfIts,
 		before, limit).Scan(&list).Error
+	return list, r.fail("reading the change log", err)
+}
+
+// revisionsOfIts reads the revisions of a table called its.
+const revisionsOfIts = "SELECT first.revision, at, actor, request, message, " +
+	"(SELECT max(seq) FROM change_log AS every WHERE every.revision = its.revision) AS changes " +
+	"FROM its JOIN change_log AS first ON first.revision = its.revision AND first.seq = 1 ORDER BY first.revision DESC"
+
+// RevisionsOf implements store.Reader. It reads the change log to its end, which KeepEntries bounds.
+func (r *reader) RevisionsOf(key model.Key, before int64, limit int) ([]store.Revision, error) {
+	if before <= 0 {
+		before = math.MaxInt64
+	}
+	below := []model.Kind{""} // none: a list must not be empty
+	for _, kind := range model.Kinds() {
+		if way := key.Kind.Row().Path; kind != key.Kind && kind.Row().StartsWith(way) {
+			below = append(below, kind)
+		}
+	}
+	prefix := key.Text() + "/"
+	var list []store.Revision
+	err := r.db().Raw("WITH its AS (SELECT DISTINCT revision FROM change_log WHERE revision < ? "+
+		"AND (kind = ? AND name = ? OR kind IN ? AND substr(name, 1, ?) = ?) ORDER BY revision DESC LIMIT ?) "+revisionsOfIts,
+		before, string(key.Kind), key.Text(), below, utf8.RuneCountInString(prefix), prefix, limit).Scan(&list).Error
 	return list, r.fail("reading the change log", err)
 }
 

@@ -134,10 +134,10 @@ func (w *writer) updateRows(kind model.Kind, rows []row) error {
 
 // insertEntries sends entries of the change log.
 func (w *writer) insertEntries(entries []changeLog) error {
-	columns := []string{"revision", "parent", "seq", "actor", "at", "request", "kind", "name", "before", "after"}
+	columns := []string{"revision", "parent", "seq", "actor", "at", "request", "message", "kind", "name", "before", "after"}
 	return w.insert(insertion{"change_log", columns, ""}, len(entries), func(args []any, i int) []any {
 		e := &entries[i]
-		return append(args, e.Revision, e.Parent, e.Seq, e.Actor, e.At, e.Request, string(e.Kind), e.Name, e.Before, e.After)
+		return append(args, e.Revision, e.Parent, e.Seq, e.Actor, e.At, e.Request, e.Message, string(e.Kind), e.Name, e.Before, e.After)
 	}, nil)
 }
 

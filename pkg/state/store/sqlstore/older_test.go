@@ -20,6 +20,7 @@ import (
 // beforeTrustedHops turns a database into what version 4 of the schema would have left,
 // with its history.
 var beforeTrustedHops = []string{
+	`ALTER TABLE change_log DROP COLUMN message`,
 	`DROP TABLE key`,
 	`DROP TABLE keyset`,
 	`ALTER TABLE proxy DROP COLUMN trusted_hops`,

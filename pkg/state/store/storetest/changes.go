@@ -51,6 +51,32 @@ func revisionSpecs(h *harness) {
 		Expect(changed).To(BeEmpty())
 	})
 
+	It("say why they were made, and which changed an object", func(ctx SpecContext) {
+		h.create(ctx, upstream("a"), upstream("b"))
+		_, err := h.store.Write(ctx, store.Origin{Actor: "tester", Request: "POST /test", Message: "why"}, func(w store.Writer) error {
+			return errors.Join(w.Insert(upstream("c")), w.Insert(upstream("a.c")))
+		})
+		Expect(err).NotTo(HaveOccurred())
+		h.create(ctx, upstream("d"))
+		list := func(name string, before int64, limit int) (found [][]any) {
+			Expect(h.store.Read(ctx, func(r store.Reader) error {
+				revisions, err := r.RevisionsOf(model.UpstreamKey(name), before, limit)
+				for _, is := range revisions {
+					found = append(found, []any{is.Revision, is.Actor, is.Message, is.Changes})
+				}
+				return err
+			})).To(Succeed())
+			return found
+		}
+		Expect(list("c", 0, 5)).To(Equal([][]any{{int64(2), "tester", "why", 2}}))
+		Expect(list("a", 0, 5)).To(Equal([][]any{{int64(1), "tester", "", 2}}))
+		_, err = h.remove(ctx, model.UpstreamKey("a"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(list("a", 0, 5)).To(Equal([][]any{{int64(4), "tester", "", 1}, {int64(1), "tester", "", 2}}))
+		Expect(list("a", 0, 1)).To(Equal([][]any{{int64(4), "tester", "", 1}}))
+		Expect(list("a", 4, 5)).To(Equal([][]any{{int64(1), "tester", "", 2}}))
+	})
+
 	It("do not increase if nothing changes", func(ctx SpecContext) {
 		h.create(ctx, upstream("a"))
 		Expect(h.write(ctx, func(store.Writer) error { return nil })).To(Equal(int64(1)))
