@@ -51,11 +51,32 @@ dump" names its revision: objects that were changed since are changed only with 
 
 // withDocument gives cmd the flags of a command that sends a document.
 func withDocument(cmd *cobra.Command) {
-	cmd.Flags().StringArrayP("file", "f", nil, "file or directory to read, - for standard input; may be repeated")
-	cmd.Flags().BoolP("recursive", "R", false, "include subdirectories")
+	withFiles(cmd)
 	cmd.Flags().Bool("prune", false, "delete the objects that the document does not name")
 	cmd.Flags().Bool("force", false, "overwrite what was changed after the revision that the document names")
 	cmd.Flags().String("tag", "", "apply only to objects with this tag")
+}
+
+// withFiles gives cmd the flags that name the files of a document.
+func withFiles(cmd *cobra.Command) {
+	cmd.Flags().StringArrayP("file", "f", nil, "file or directory to read, - for standard input; may be repeated")
+	cmd.Flags().BoolP("recursive", "R", false, "include subdirectories")
+}
+
+// readDocument reads the document that the flags name, and says what it skips.
+func readDocument(cmd *cobra.Command) (client.Document, error) {
+	files, err := cmd.Flags().GetStringArray("file")
+	if err != nil {
+		return client.Document{}, err
+	}
+	if len(files) == 0 {
+		return client.Document{}, fmt.Errorf("name the document: %s -f FILE, -f DIRECTORY, or -f - for standard input", cmd.CommandPath())
+	}
+	doc, err := client.ReadDocument(client.Files{Paths: files, Recursive: isSet(cmd, "recursive")}, cmd.InOrStdin())
+	if err != nil {
+		return doc, &runError{err}
+	}
+	return doc, printEach(cmd.ErrOrStderr(), "", doc.Skipped)
 }
 
 // sendDocument sends the document that the flags name. Warnings go to the
@@ -63,13 +84,6 @@ func withDocument(cmd *cobra.Command) {
 func sendDocument(cmd *cobra.Command, dryRun bool) (*remote, client.Applied, client.Answer, error) {
 	none := func(err error) (*remote, client.Applied, client.Answer, error) {
 		return nil, client.Applied{}, client.Answer{}, err
-	}
-	files, err := cmd.Flags().GetStringArray("file")
-	if err != nil {
-		return none(err)
-	}
-	if len(files) == 0 {
-		return none(fmt.Errorf("name the document: %s -f FILE, -f DIRECTORY, or -f - for standard input", cmd.CommandPath()))
 	}
 	wait, err := waitLimit(cmd)
 	if err != nil {
@@ -80,11 +94,8 @@ func sendDocument(cmd *cobra.Command, dryRun bool) (*remote, client.Applied, cli
 		return none(err)
 	}
 	defer r.Close()
-	doc, err := client.ReadDocument(client.Files{Paths: files, Recursive: isSet(cmd, "recursive")}, cmd.InOrStdin())
+	doc, err := readDocument(cmd)
 	if err != nil {
-		return none(&runError{err})
-	}
-	if err := printEach(r.errOut, "", doc.Skipped); err != nil {
 		return none(err)
 	}
 	var applied client.Applied

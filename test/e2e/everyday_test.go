@@ -158,3 +158,54 @@ var _ = Describe("The commands that say what an object is, and why", func() {
 		Expect(stderr).To(HaveSuffix("\n  message: contains a control character, such as a line break; write one line\n"))
 	})
 })
+
+var _ = Describe("The check of a document without a server", func() {
+	It("finds in files what a server would refuse, and leaves nothing", func() {
+		dir, temporary := GinkgoT().TempDir(), GinkgoT().TempDir()
+		c := cli{server: "http://127.0.0.1:1", home: dir, env: []string{"TMPDIR=" + temporary, "HOME=" + dir, "XDG_DATA_HOME=" + dir}}
+		write := func(name, text string) {
+			Expect(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)).To(Succeed())
+		}
+		write("a.yaml", "version: 1\nupstreams:\n- {upstream_name: blue, upstream_ip: 10.0.0.1, upstream_port: 8080}\n")
+		write("b.yaml", "version: 1\nservices:\n- service_name: shop\n  fqdn: shop.example.com\n  routes:\n"+
+			"  - {route_name: root, route_prefix: /, upstreams: [blue, green]}\n")
+		code, stdout, stderr := c.run("validate", "-f", dir, "-o", "table")
+		Expect([]any{code, stdout, stderr}).To(Equal([]any{1, dir + `/b.yaml:6:41: services["shop"].routes["root"].upstreams: upstream "green" does not exist` + "\n1 error\n", ""}))
+
+		By("a route that is not there is named with its line in its own file")
+		write("b.yaml", "version: 1\nservices:\n- service_name: shop\n  fqdn: shop.example.com\n  routes:\n"+
+			"  - {route_name: root, route_prefx: /, upstreams: [blue]}\n")
+		code, stdout, _ = c.run("validate", "-f", dir)
+		Expect(code).To(Equal(1))
+		Expect(stdout).To(MatchJSON(`{"valid":false,"objects":0,"assumed":0,"warnings":[],"errors":[` +
+			`{"file":"` + dir + `/b.yaml","line":6,"column":5,"field":"services[\"shop\"].routes[\"root\"].route_prefix","message":"is required"},` +
+			`{"file":"` + dir + `/b.yaml","line":6,"column":24,"field":"services[\"shop\"].routes[\"root\"].route_prefx","message":"is unknown; did you mean route_prefix?"}]}`))
+		write("b.yaml", "")
+		Expect(c.good("validate", "-f", filepath.Join(dir, "a.yaml"), "-o", "table")).To(Equal("1 object: valid\n"))
+		Expect(os.ReadDir(temporary)).To(BeEmpty())
+	})
+
+	It("accepts what a server dumps, with secrets as references and sealed", func() {
+		c := cliOf(serve())
+		authority, err := testkit.NewAuthority("test")
+		Expect(err).NotTo(HaveOccurred())
+		pair, err := authority.Issue(testkit.CertificateOptions{Names: []string{"shop.example.com"}})
+		Expect(err).NotTo(HaveOccurred())
+		write := func(name, text string) string {
+			path := filepath.Join(c.home, name)
+			Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
+			return path
+		}
+		c.good("apply", "-f", document(shopDocument))
+		c.good("secret", "set", "shop", "--cert", write("shop.crt", pair.Cert), "--key", write("shop.key", pair.Key))
+		c.good("attach", "secret/shop", "service/shop")
+		c.good("set", "upstream", "blue", "protocol=tls", "client_certificate=shop", "tls_insecure=true")
+		c.good("create", "filter", "users", "type=http_filter_basicauth", `config={users: [{name: ann, password: "correct horse battery"}]}`)
+		for _, secrets := range []string{"references", "sealed"} {
+			path := write(secrets+".yaml", c.good("dump", "--secrets", secrets))
+			code, stdout, _ := c.run("validate", "-f", path, "-o", "table")
+			Expect(code).To(BeZero(), secrets+": "+stdout)
+			Expect(stdout).To(HaveSuffix(": valid\n"))
+		}
+	})
+})

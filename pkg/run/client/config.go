@@ -126,19 +126,20 @@ func (d Document) locate(err error) error {
 	if !ok || d.origins == nil {
 		return err
 	}
-	line := regexp.MustCompile(`\bline (\d+)\b`)
-	name := func(s string) string {
-		return line.ReplaceAllStringFunc(s, func(match string) string {
-			n, err := strconv.Atoi(match[len("line "):])
-			if place, ok := d.origins[n]; ok && err == nil {
-				return place
-			}
-			return match
-		})
-	}
-	e.Detail = name(e.Detail)
+	e.Detail = d.InFiles(e.Detail)
 	for i, f := range e.Fields {
-		e.Fields[i] = FieldError{name(f.Field), name(f.Message)}
+		e.Fields[i] = FieldError{d.InFiles(f.Field), d.InFiles(f.Message)}
 	}
 	return e
+}
+
+// InFiles replaces "line N" of a merged document by "FILE line M" in a text.
+func (d Document) InFiles(text string) string {
+	return regexp.MustCompile(`\bline (\d+)\b`).ReplaceAllStringFunc(text, func(match string) string {
+		n, err := strconv.Atoi(match[len("line "):])
+		if place, ok := d.origins[n]; ok && err == nil {
+			return place.String()
+		}
+		return match
+	})
 }

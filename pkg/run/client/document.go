@@ -2,10 +2,12 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -16,9 +18,68 @@ type Document struct {
 	Data []byte
 	// origins gives each line of a merged document the file and line it came from; nil
 	// for a single file.
-	origins map[int]string
+	origins map[int]origin
+	// file is the name of a single file.
+	file string
 	// Skipped says, in a line each, what of the directories was not read.
 	Skipped []string
+}
+
+// origin is where a line of a merged document was.
+type origin struct {
+	file string
+	line int
+	// shift is how much further right the text was.
+	shift int
+}
+
+func (o origin) String() string { return fmt.Sprintf("%s line %d", o.file, o.line) }
+
+// Place is a place in a file.
+type Place struct {
+	File string `json:"file"`
+	// Line and Column begin with 1; 0 means the whole file.
+	Line   int `json:"line"`
+	Column int `json:"column"`
+}
+
+// Locate finds a key of the document: field is the last part of its path, on the line or in the object that begins
+// there. A field that is not found stands for the beginning of the line, and line 0 for the document.
+func (d Document) Locate(line int, field string) Place {
+	if line == 0 {
+		return Place{File: d.file}
+	}
+	at := Place{d.file, line, 1}
+	var root yaml.Node
+	if yaml.Unmarshal(d.Data, &root) == nil { // else it begins somewhere on the line
+		at.Line, at.Column = locate(&root, line, strings.ToLower(field[strings.LastIndex(field, ".")+1:]))
+	}
+	if o, merged := d.origins[at.Line]; merged {
+		at = Place{o.file, o.line, max(1, at.Column+o.shift)}
+	}
+	return at
+}
+
+// locate finds a key on a line, or in the mapping that begins there.
+func locate(n *yaml.Node, line int, key string) (atLine, column int) {
+	atLine, column = line, 0
+	var walk func(n *yaml.Node, inside bool) bool
+	walk = func(n *yaml.Node, inside bool) bool {
+		inside = inside || n.Kind == yaml.MappingNode && n.Line == line
+		for i, child := range n.Content {
+			if child.Line == line && column == 0 && child.Kind != yaml.SequenceNode { // which begins at its first dash
+				column = child.Column
+			}
+			isKey := n.Kind == yaml.MappingNode && i%2 == 0
+			if isKey && (inside || child.Line == line) && strings.ToLower(child.Value) == key {
+				atLine, column = child.Line, child.Column
+				return true
+			}
+		}
+		return slices.ContainsFunc(n.Content, func(child *yaml.Node) bool { return walk(child, inside) })
+	}
+	walk(n, false)
+	return atLine, max(1, column)
 }
 
 // ReadDocument reads files, the standard input from in. One file is sent as it
@@ -41,7 +102,7 @@ func merge(files []string, in io.Reader) (Document, error) {
 			return Document{}, fmt.Errorf("reading the configuration: %w", err)
 		}
 		if len(files) == 1 {
-			return Document{Data: data}, nil
+			return Document{Data: data, file: name}, nil
 		}
 		if err := m.add(name, data); err != nil {
 			return Document{}, err
@@ -149,7 +210,7 @@ func (m *merger) document() (Document, error) {
 	for _, p := range m.sources {
 		files[p.node] = p.file
 	}
-	d := Document{Data: data, origins: map[int]string{}}
+	d := Document{Data: data, origins: map[int]origin{}}
 	d.recordLines(merged.Content[0], root, files, "")
 	return d, nil
 }
@@ -161,9 +222,25 @@ func (d Document) recordLines(merged, source *yaml.Node, files map[*yaml.Node]st
 		file = f
 	}
 	if _, known := d.origins[merged.Line]; !known && file != "" {
-		d.origins[merged.Line] = fmt.Sprintf("%s line %d", file, source.Line)
+		d.origins[merged.Line] = origin{file, source.Line, source.Column - merged.Column}
 	}
 	for i := range min(len(merged.Content), len(source.Content)) {
 		d.recordLines(merged.Content[i], source.Content[i], files, file)
 	}
+}
+
+// String is FILE:LINE:COLUMN, as compilers write places.
+func (p Place) String() string {
+	if p.File == "-" {
+		p.File = "standard input"
+	}
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// ComparePlaces orders places by file, line and column.
+func ComparePlaces(a, b Place) int {
+	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
