@@ -29,6 +29,7 @@ func newModule() module {
 	// Messages of the linter to its users, without findings.
 	m.program("bin/tools/golangci-lint", "echo 'level=info msg=cache' >&2; echo '0 issues.'")
 	m.program("hack/crds.sh", "")
+	write(m.dir, "hack/docs/main.go", "package main\n\nfunc main() {}\n")
 	for _, name := range []string{"hack/lint.sh", "hack/lib.sh"} {
 		text, err := os.ReadFile("../../" + name)
 		Expect(err).NotTo(HaveOccurred())
@@ -111,7 +112,7 @@ var _ = Describe("make lint", func() {
 		Expect(said).To(ContainSubstring("go: downloading example.com/dep v1.0.0"), "else this proves nothing")
 		Expect(lines).To(Equal([]string{
 			"ok    gofmt", "ok    go.mod (go mod tidy)", "ok    ratelimit/go.mod (go mod tidy)", "ok    CustomResourceDefinitions (make crds)",
-			"ok    shell syntax", "ok    units of systemd", "ok    golangci-lint",
+			"ok    shell syntax", "ok    units of systemd", "ok    golangci-lint", "ok    documentation (make docs)",
 		}), said)
 		Expect(code).To(BeZero())
 	})
@@ -123,10 +124,11 @@ var _ = Describe("make lint", func() {
 		write(m.dir, "hack/broken.sh", "if true; then\n")
 		m.program("hack/crds.sh", "echo 'they are stale'")
 		m.program("bin/tools/golangci-lint", "echo 'm.go:1:1: bad'; echo '1 issues:'; exit 1")
+		write(m.dir, "hack/docs/main.go", "package main\n\nfunc main() { panic(\"a dead link\") }\n")
 		code, lines, said := m.lint()
 		Expect(lines).To(Equal([]string{
 			"WRONG gofmt", "WRONG go.mod (go mod tidy)", "WRONG ratelimit/go.mod (go mod tidy)", "WRONG CustomResourceDefinitions (make crds)",
-			"WRONG shell syntax", "ok    units of systemd", "WRONG golangci-lint",
+			"WRONG shell syntax", "ok    units of systemd", "WRONG golangci-lint", "WRONG documentation (make docs)",
 		}), said)
 		Expect(said).To(And(ContainSubstring("\nm.go\n"), ContainSubstring("-require example.com/dep v1.0.0\n"), ContainSubstring("hack/broken.sh: line "),
 			ContainSubstring("m.go:1:1: bad\n"), HaveSuffix("error: make lint found something\n")))
@@ -148,7 +150,7 @@ var _ = Describe("make lint", func() {
 		code, lines, said := m.lint()
 		Expect(lines).To(Equal([]string{
 			"ok    gofmt", "WRONG go.mod (go mod tidy)", "WRONG ratelimit/go.mod (go mod tidy)", "ok    CustomResourceDefinitions (make crds)",
-			"ok    shell syntax", "ok    units of systemd", "WRONG golangci-lint",
+			"ok    shell syntax", "ok    units of systemd", "WRONG golangci-lint", "ok    documentation (make docs)",
 		}), said)
 		Expect(said).To(ContainSubstring("no memory"))
 		Expect(code).To(Equal(1))
