@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -70,12 +69,12 @@ var _ = Describe("A program that speaks no HTTP", func() {
 		applied(gw.api, http.MethodPatch, "/service/names/route/root", `Route_config={"timeouts":{"idle":"1s"}}`)
 
 		at.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		conn, err := pgx.Connect(limit(), at.String())
+		psql, err := postgres.Program("psql")
 		Expect(err).NotTo(HaveOccurred())
-		var sum int
-		Expect(conn.QueryRow(limit(), "SELECT sum(n) FROM generate_series(1, 100000) AS n WHERE n < $1", 10).Scan(&sum)).To(Succeed())
-		Expect(sum).To(Equal(45))
-		Expect(conn.Close(limit())).To(Succeed())
+		sum, err := exec.CommandContext(limit(), psql, at.String(), "--no-psqlrc", "--tuples-only", "--no-align", "--command",
+			"SELECT sum(n) FROM generate_series(1, 100000) AS n WHERE n < 10").CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(sum))
+		Expect(string(sum)).To(Equal("45\n"))
 
 		resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(datagrams)))
