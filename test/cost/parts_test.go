@@ -1,6 +1,7 @@
 package cost_test
 
 import (
+	"cmp"
 	"crypto/sha1" //nolint:gosec // what Envoy compares
 	"encoding/base64"
 	"encoding/json"
@@ -46,8 +47,12 @@ type part struct {
 	host, fqdn string
 	// mode is that of the service; empty means http.
 	mode string
-	// tls and http2 are how the request is sent.
-	tls, http2 bool
+	// tls, http2 and http3 are how the request is sent.
+	tls, http2, http3 bool
+	// upstream is the name of the service's upstream; empty means backend.
+	upstream string
+	// noise is what a count may differ by, as a part of it, where 0.5% is not enough; 0 means that it is.
+	noise float64
 	// kind and config are the filter of the service.
 	kind   string
 	config any
@@ -102,6 +107,8 @@ func parts() []part {
 		{name: passing, envoy: passing, host: "plain", tls: true, beside: "by hand, HTTPS"},
 		{name: "HTTP/2 with TLS", envoy: silent, host: "plain", tls: true, http2: true, beside: "by hand, HTTP/2 with TLS"},
 		{name: told, envoy: told, host: "plain", tls: true, http2: true, beside: "by hand, HTTP/2 with TLS"},
+		{name: "HTTP/3", envoy: told, host: "plain", http3: true, noise: 0.05, beside: "by hand, HTTP/2 with TLS"},
+		{name: "`Upstream_proxyprotocol`", envoy: silent, host: "told-who", upstream: "told-who"},
 		{name: "a wildcard host", envoy: silent, host: "wild", fqdn: "*.wild.test"},
 		{name: "404 for an unknown host", envoy: silent, host: "nobody", absent: true, status: http.StatusNotFound},
 		{
@@ -226,7 +233,7 @@ func document(w world, services []part) object {
 	for _, p := range services {
 		s := object{
 			"service_name": p.host, "fqdn": p.domain(), "proxies": list{"gw"},
-			"routes": list{object{"route_name": "root", "route_prefix": "/", "upstreams": list{"backend"}}},
+			"routes": list{object{"route_name": "root", "route_prefix": "/", "upstreams": list{cmp.Or(p.upstream, "backend")}}},
 		}
 		if p.mode != "" {
 			s["mode"] = p.mode
@@ -243,6 +250,8 @@ func document(w world, services []part) object {
 	return object{
 		"version": 1, "filters": filters, "services": all,
 		"upstreams": list{upstream("backend"), upstream("other"), object{
+			"upstream_name": "told-who", "upstream_ip": "127.0.0.1", "upstream_port": w.toldWho, "upstream_proxyprotocol": "v1",
+		}, object{
 			"upstream_name": "collector", "upstream_ip": "127.0.0.1", "upstream_port": w.collector, "upstream_protocol": "h2c",
 		}},
 		"secrets":       list{object{"secret_name": "plain", "secret_type": "tls"}},

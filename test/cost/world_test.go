@@ -28,6 +28,8 @@ type world struct {
 	authority *testkit.Authority
 	pair      testkit.Pair
 	dir       string
+	// toldWho is the port of the same backend behind the PROXY protocol.
+	toldWho int
 	// collector is the port of a collector for spans.
 	collector int
 	// globals are the global configs of the proxies.
@@ -54,6 +56,8 @@ type gateway struct {
 	envoy       *testkit.CountedEnvoy
 	http, https int
 	api         testkit.API
+	// quic is its client of HTTP/3, once it was needed.
+	quic *testkit.HTTP3
 }
 
 func newWorld() world {
@@ -70,6 +74,7 @@ func newWorld() world {
 	}))
 	DeferCleanup(backend.Close)
 	w := world{globals: list{}, backend: backend.Listener.Addr().(*net.TCPAddr).Port, dir: GinkgoT().TempDir()}
+	w.toldWho = behindProxyProtocol(backend.Config.Handler)
 	collector, err := testkit.StartCollector()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(collector.Close)
@@ -81,6 +86,27 @@ func newWorld() world {
 	Expect(os.WriteFile(filepath.Join(w.dir, "cert.pem"), []byte(w.pair.Cert), 0o600)).To(Succeed())
 	Expect(os.WriteFile(filepath.Join(w.dir, "key.pem"), []byte(w.pair.Key), 0o600)).To(Succeed())
 	return w
+}
+
+// preceded are connections that begin with the PROXY protocol, version 1.
+type preceded struct{ net.Listener }
+
+func (p preceded) Accept() (net.Conn, error) {
+	conn, err := p.Listener.Accept()
+	for b := []byte{0}; err == nil && b[0] != '\n'; { // byte by byte, because the rest is the request
+		_, err = conn.Read(b)
+	}
+	return conn, err
+}
+
+// behindProxyProtocol serves the handler at a port whose connections begin with the PROXY protocol.
+func behindProxyProtocol(h http.Handler) (port int) {
+	GinkgoHelper()
+	server := httptest.NewUnstartedServer(h)
+	server.Listener = preceded{server.Listener}
+	server.Start()
+	DeferCleanup(server.Close)
+	return server.Listener.Addr().(*net.TCPAddr).Port
 }
 
 func (w world) newGateway() *gateway {
@@ -162,6 +188,10 @@ func (g *gateway) cost(ctx context.Context, p part) float64 {
 	defer client.CloseIdleConnections()
 	ask := func(n int) {
 		for range n {
+			if p.http3 {
+				g.ask3(req)
+				continue
+			}
 			resp, err := client.RoundTrip(req)
 			Expect(err).NotTo(HaveOccurred())
 			body, err := io.ReadAll(resp.Body)
@@ -200,6 +230,25 @@ func (g *gateway) cost(ctx context.Context, p part) float64 {
 	return float64(sum) / float64(batches/2*batch)
 }
 
+// ask3 sends a request over the connection of HTTP/3.
+func (g *gateway) ask3(req *http.Request) {
+	GinkgoHelper()
+	if g.quic == nil {
+		client, err := testkit.NewHTTP3()
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(client.Stop)
+		Expect(client.Connect("c", g.https, "plain.test", "")).To(Succeed())
+		g.quic = client
+	}
+	var header [][2]string
+	for name, values := range req.Header {
+		header = append(header, [2]string{strings.ToLower(name), values[0]})
+	}
+	answer, err := g.quic.Ask("c", req.Method, req.URL.Host, req.URL.RequestURI(), header, "")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(answer.Status).To(Equal(http.StatusOK), answer.Body)
+}
+
 // client has one connection.
 func (g *gateway) client(p part) *http.Transport {
 	port := g.http
@@ -223,7 +272,7 @@ func (g *gateway) client(p part) *http.Transport {
 func (p part) request(ctx context.Context) *http.Request {
 	GinkgoHelper()
 	scheme, query := "http", "c=d"
-	if p.tls {
+	if p.tls || p.http3 {
 		scheme = "https"
 	}
 	if p.large {
