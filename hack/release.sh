@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds a release in bin/release/VERSION: archives, Debian packages and images for each
-# architecture, the Helm chart, the API's document, SBOMs, and the checksums of all
+# architecture, the Helm chart, the API's document, the schema of documents, SBOMs, and the checksums of all
 # these. The same commit gives the same bytes.
 #
 # usage: hack/release.sh VERSION [DIRECTORY]
@@ -67,6 +67,7 @@ go build -C hack/release -o "$scratch/release" .
 (cd hack/release && "$scratch/release" packages "$version" "$scratch/built" "$out")
 (cd hack/release && "$scratch/release" images "$version" "$scratch/images" "$out") >"$out/images.txt"
 cp api/openapi.yaml "$out/openapi.yaml"
+"$scratch/gatehouse" schema >"$out/gateway.schema.json"
 (cd "$out" && sha256sum -- * >"$scratch/SHA256SUMS")
 mv "$scratch/SHA256SUMS" "$out/SHA256SUMS"
 chmod 644 "$out"/*

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -25,28 +26,33 @@ dump" names its revision: objects that were changed since are changed only with 
   gatehouse apply -f team-a/ --tag team-a --prune   # deletes only objects with the tag`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, applied, a, err := sendDocument(cmd, isSet(cmd, "dry-run"))
-			if err != nil {
-				return err
-			}
-			if r.format != formatTable {
-				if err := r.write(withRevision(a)); err != nil {
-					return err
-				}
-				return checkLag(a)
-			}
-			p := printer{w: r.out}
-			printChanges(&p, applied.Changes)
-			p.line("%s", summary(applied, a, isSet(cmd, "dry-run")))
-			if err := p.outputError(); err != nil {
-				return err
-			}
-			return checkLag(a)
+			return applyDocument(cmd, false)
 		},
 	}
 	withDocument(cmd)
-	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
+	withDryRun(cmd)
 	return withFormat(withServer(withWrite(cmd)), "", formatTable, formatJSON, formatYAML)
+}
+
+// applyDocument applies the document that the flags name, or deletes what it names, and reports it.
+func applyDocument(cmd *cobra.Command, deletes bool) error {
+	r, applied, a, err := sendDocument(cmd, isSet(cmd, "dry-run"), deletes)
+	if err != nil {
+		return err
+	}
+	if r.format != formatTable {
+		if err := r.write(withRevision(a)); err != nil {
+			return err
+		}
+		return checkLag(a)
+	}
+	p := printer{w: r.out}
+	printChanges(&p, applied.Changes)
+	p.line("%s", summary(applied, a, isSet(cmd, "dry-run")))
+	if err := p.outputError(); err != nil {
+		return err
+	}
+	return checkLag(a)
 }
 
 // withDocument gives cmd the flags of a command that sends a document.
@@ -61,6 +67,7 @@ func withDocument(cmd *cobra.Command) {
 func withFiles(cmd *cobra.Command) {
 	cmd.Flags().StringArrayP("file", "f", nil, "file or directory to read, - for standard input; may be repeated")
 	cmd.Flags().BoolP("recursive", "R", false, "include subdirectories")
+	cmd.Flags().Bool("no-expand", false, "refuse values that read variables and files (!env, !file, !expand): for a document that you do not trust")
 }
 
 // readDocument reads the document that the flags name, and says what it skips.
@@ -72,7 +79,11 @@ func readDocument(cmd *cobra.Command) (client.Document, error) {
 	if len(files) == 0 {
 		return client.Document{}, fmt.Errorf("name the document: %s -f FILE, -f DIRECTORY, or -f - for standard input", cmd.CommandPath())
 	}
-	doc, err := client.ReadDocument(client.Files{Paths: files, Recursive: isSet(cmd, "recursive")}, cmd.InOrStdin())
+	from := client.Files{Paths: files, Recursive: isSet(cmd, "recursive")}
+	if !isSet(cmd, "no-expand") {
+		from.Env = os.LookupEnv
+	}
+	doc, err := client.ReadDocument(from, cmd.InOrStdin())
 	if err != nil {
 		return doc, &runError{err}
 	}
@@ -81,7 +92,7 @@ func readDocument(cmd *cobra.Command) (client.Document, error) {
 
 // sendDocument sends the document that the flags name. Warnings go to the
 // standard error.
-func sendDocument(cmd *cobra.Command, dryRun bool) (*remote, client.Applied, client.Answer, error) {
+func sendDocument(cmd *cobra.Command, dryRun, deletes bool) (*remote, client.Applied, client.Answer, error) {
 	none := func(err error) (*remote, client.Applied, client.Answer, error) {
 		return nil, client.Applied{}, client.Answer{}, err
 	}
@@ -102,7 +113,7 @@ func sendDocument(cmd *cobra.Command, dryRun bool) (*remote, client.Applied, cli
 	var answer client.Answer
 	err = r.call(cmd.Context(), func() (err error) {
 		applied, answer, err = r.ApplyConfig(cmd.Context(), doc, client.Apply{
-			DryRun: dryRun, Force: isSet(cmd, "force"), Prune: isSet(cmd, "prune"), Tag: text(cmd, "tag"), Wait: wait,
+			DryRun: dryRun, Delete: deletes, Force: isSet(cmd, "force"), Prune: isSet(cmd, "prune"), Tag: text(cmd, "tag"), Wait: wait,
 		})
 		return err
 	})

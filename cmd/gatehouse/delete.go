@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,17 +14,30 @@ import (
 func newDelete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete KIND/NAME",
-		Short: "Delete an object",
+		Short: "Delete an object, or what a document names",
 		Long: `Deletes an object. An object that others use is not deleted: the answer names the
 users; detach it from them first. A service is deleted with its routes. A proxy with
-services or connected Envoys is deleted only with --force: its traffic stops at once.`,
+services or connected Envoys is deleted only with --force: its traffic stops at once.
+
+With -f, deletes the objects that a configuration document names, all or none, in an order
+that works; other objects stay. Objects that do not exist are skipped.`,
 		Example: `  gatehouse delete upstream blue
   gatehouse delete route/shop/root
   gatehouse delete key/partners/mobile
-  gatehouse delete proxy gw --force --dry-run`,
-		Args:              cobra.RangeArgs(1, 2),
+  gatehouse delete proxy gw --force --dry-run
+  gatehouse delete -f team-a.yaml --dry-run`,
+		Args:              cobra.RangeArgs(0, 2),
 		ValidArgsFunction: completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("file") {
+				if len(args) > 0 {
+					return errors.New("name objects or a document (-f), not both")
+				}
+				return applyDocument(cmd, true)
+			}
+			if len(args) == 0 {
+				return argsError(cmd, args)
+			}
 			objects, err := namedObjects(cmd, args, 1)
 			if err != nil {
 				return err
@@ -52,7 +66,9 @@ services or connected Envoys is deleted only with --force: its traffic stops at 
 		},
 	}
 	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
-	cmd.Flags().Bool("force", false, "delete a proxy although services are attached to it or Envoys are connected")
+	cmd.Flags().Bool("force", false, "delete a proxy although services are attached to it or Envoys are connected; with -f also what was changed after the revision that the document names")
+	cmd.Flags().String("tag", "", "with -f: delete only if every object has this tag")
+	withFiles(cmd)
 	return withFormat(withServer(withWrite(cmd)), "", formatTable, formatJSON, formatYAML)
 }
 

@@ -33,7 +33,7 @@ with 2 if the comparison failed.`,
 }
 
 func diff(cmd *cobra.Command) error {
-	r, applied, a, err := sendDocument(cmd, true)
+	r, applied, a, err := sendDocument(cmd, true, false)
 	if err != nil {
 		return err
 	}

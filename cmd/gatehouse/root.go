@@ -29,7 +29,7 @@ routes and proxies, which a REST API creates, and configures Envoy with them.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newEnvoy(), newReady())
-	root.AddCommand(newToken(), newSecretKey(), newPKI(), newBackup(), newRestore(), newValidate(), newVersion())
+	root.AddCommand(newToken(), newSecretKey(), newPKI(), newBackup(), newRestore(), newValidate(), newSchema(), newVersion())
 	addClientCommands(root)
 	root.AddCommand(newManual(root))
 	withVersion(root)

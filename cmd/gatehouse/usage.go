@@ -44,7 +44,7 @@ func argsError(cmd *cobra.Command, args []string) error {
 		return commandError(cmd, args[0])
 	case len(args) == 0:
 		return fmt.Errorf("an argument is missing; usage: %s", cmd.UseLine())
-	case cmd.Flags().Lookup("recursive") != nil: // it reads documents
+	case cmd.Flags().Lookup("recursive") != nil && cmd.ValidArgsFunction == nil: // it reads documents only
 		return fmt.Errorf("name files with -f: %s -f %s", path, strings.Join(args, " -f "))
 	}
 	return fmt.Errorf("wrong number of arguments, %d; usage: %s", len(args), cmd.UseLine())

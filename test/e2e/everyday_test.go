@@ -209,3 +209,45 @@ var _ = Describe("The check of a document without a server", func() {
 		}
 	})
 })
+
+var _ = Describe("A document with values from outside", func() {
+	It("is applied with them, and deleted again", func() {
+		g, gw := standalone()
+		blue := backend("blue")
+		c := cliOf(g)
+		c.env = []string{"HOST=shop.example", fmt.Sprintf("PORT=%d", blue.Port)}
+		c.good("create", "upstream", "other", "ip=10.0.0.9", "port=1")
+		before := c.good("dump", "--no-revision")
+		Expect(os.WriteFile(filepath.Join(c.home, "name"), []byte("blue\n"), 0o600)).To(Succeed())
+		path := filepath.Join(c.home, "gateway.yaml")
+		Expect(os.WriteFile(path, []byte(fmt.Sprintf(`version: 1
+upstreams:
+- {upstream_name: !file name, upstream_ip: !env IP:-127.0.0.1, upstream_port: !env PORT}
+services:
+- service_name: shop
+  fqdn: !expand "www.${HOST}"
+  proxies: [gw]
+  routes:
+  - {route_name: root, route_prefix: /, upstreams: [!file name]}
+proxies:
+- {name: gw, http_port: %d}
+`, gw.port)), 0o600)).To(Succeed())
+		Expect(c.good("validate", "-f", path, "-o", "table")).To(Equal("4 objects: valid\n"))
+		c.good("apply", "-f", path, "--wait")
+		gw.expect("www.shop.example", "/", "blue")
+
+		code, _, stderr := c.run("delete", "-f", path)
+		Expect(code).To(Equal(1))
+		Expect(stderr).To(And(ContainSubstring(`proxy "gw" is in use: no service is attached and 1 Envoy is connected`), ContainSubstring(path+" line 11")))
+		gw.expect("www.shop.example", "/", "blue")
+		Expect(c.good("delete", "-f", path, "--force", "--dry-run", "-o", "table")).To(HaveSuffix("0 to create, 0 to update, 6 to delete, 0 unchanged\n"))
+		Expect(c.good("delete", "-f", path, "--force", "-m", "not needed", "-o", "table")).To(ContainSubstring("- /service/shop/route/root\n"))
+		Expect(c.good("dump", "--no-revision")).To(Equal(before))
+		Expect(c.good("history", "--limit", "1", "-o", "table")).To(ContainSubstring("not needed"))
+
+		c.env = nil
+		code, _, stderr = c.run("diff", "-f", path)
+		Expect(code).To(Equal(1))
+		Expect(stderr).To(And(ContainSubstring(path+" line 3: the variable PORT is not set"), ContainSubstring(path+" line 6: the variable HOST is not set")))
+	})
+})

@@ -80,7 +80,7 @@ var _ = Describe("A release", Ordered, func() {
 		a := runtime.GOARCH
 		Expect(names).To(Equal([]string{
 			"gatehouse-0.2.0-linux-" + a + ".cdx.json", "gatehouse-0.2.0-linux-" + a + ".tar.gz", "gatehouse-chart-0.2.0.tgz",
-			"gatehouse-control-plane-image-0.2.0.tar", "gatehouse-image-0.2.0.tar", "gatehouse_0.2.0_" + a + ".deb", "images.txt", "openapi.yaml",
+			"gatehouse-control-plane-image-0.2.0.tar", "gatehouse-image-0.2.0.tar", "gatehouse_0.2.0_" + a + ".deb", "gateway.schema.json", "images.txt", "openapi.yaml",
 		}))
 		do(out, "sha256sum", "--check", "--strict", "SHA256SUMS")
 	})

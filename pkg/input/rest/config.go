@@ -92,7 +92,7 @@ type applied struct {
 }
 
 func (s *server) applyConfig(c *gin.Context) error {
-	m, query, err := s.writeMode(c, "prune", "tag", forceParameter)
+	m, query, err := s.writeMode(c, "prune", "tag", forceParameter, deleteParameter)
 	if err != nil {
 		return err
 	}
@@ -102,6 +102,13 @@ func (s *server) applyConfig(c *gin.Context) error {
 	}
 	if opts.Force, err = isTrue(query, forceParameter); err != nil {
 		return err
+	}
+	deletes, err := isTrue(query, deleteParameter)
+	switch {
+	case err != nil:
+		return err
+	case deletes && opts.Prune:
+		return invalidFields([]model.FieldError{{Field: deleteParameter, Message: "cannot be combined with prune, which deletes what the document does not name"}})
 	}
 	body, contentType, err := receiveDocument(c)
 	if err != nil {
@@ -124,7 +131,11 @@ func (s *server) applyConfig(c *gin.Context) error {
 	var result document.Result
 	m.tells = true
 	done, err := s.write(c, m, func(w store.Writer) error {
-		result, err = document.Apply(w, doc, opts)
+		if deletes {
+			result, err = document.Delete(w, doc, s.deleteOptions(opts))
+		} else {
+			result, err = document.Apply(w, doc, opts)
+		}
 		doc = nil
 		return err
 	}, leave)
@@ -139,6 +150,17 @@ func (s *server) applyConfig(c *gin.Context) error {
 		Unchanged: result.Unchanged, Warnings: notNull(result.Warnings), Lagging: done.lagging,
 	}}, done.changes)
 	return nil
+}
+
+// deleteParameter deletes what a document names.
+const deleteParameter = "delete"
+
+func (s *server) deleteOptions(opts document.ApplyOptions) document.DeleteOptions {
+	o := document.DeleteOptions{Tag: opts.Tag, Force: opts.Force}
+	if !o.Force {
+		o.CheckProxy = s.checkProxyIsUnused
+	}
+	return o
 }
 
 // receiveDocument takes a document in, however slowly it comes, without holding

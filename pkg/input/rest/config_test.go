@@ -200,3 +200,52 @@ var _ = Describe("A document that names its revision", func() {
 		Entry(nil, "99999999999999999999-a"),
 	)
 })
+
+var _ = Describe("A document that is deleted", func() {
+	It("takes what it names away in an order that works, and nothing else", func() {
+		a := startAPI()
+		a.given(everything()...)
+		a.given("/upstream", "Upstream_name=other&Upstream_ip=10.0.0.9&Upstream_port=1")
+		before := a.get("/config").body
+		preview := a.putConfig("?delete=true&dry_run=true", wholeDocument)
+		Expect(preview.status).To(Equal(200), preview.body)
+		Expect(preview.body).To(ContainSubstring(`"action":"delete","path":"/service/shop/route/root"`))
+		Expect(a.get("/config").body).To(Equal(before))
+		done := a.putConfig("?delete=true&message=gone", wholeDocument)
+		Expect(done.status).To(Equal(200), done.body)
+		Expect(done.body).To(ContainSubstring(`"created":0,"updated":0,"deleted":6,"unchanged":0`))
+		Expect(a.get("/config?revision=false").body).To(MatchRegexp(`(?s)^version: 1\nupstreams:\n- upstream_name: other\n  upstream_ip: 10.0.0.9\n  upstream_port: 1\n$`))
+		By("again, there is nothing to do")
+		Expect(a.putConfig("?delete=true", wholeDocument).body).To(ContainSubstring(`"deleted":0`))
+	})
+
+	It("is refused as a whole if others need what it names", func() {
+		a := startAPI()
+		a.given(everything()...)
+		before := a.get("/config").body
+		got := a.putConfig("?delete=true", "version: 1\nupstreams:\n- {upstream_name: blue, upstream_ip: 10.0.0.1, upstream_port: 1}\n")
+		Expect(got.status).To(Equal(409))
+		Expect(got.body).To(And(ContainSubstring(`line 3: upstreams[\"blue\"]: upstream \"blue\" is in use`), ContainSubstring(`"referenced_by":["/service/shop/route/root"]`)))
+		got = a.putConfig("?delete=true", "version: 1\nproxies:\n- {name: gw}\n")
+		Expect(got.status).To(Equal(409))
+		Expect(got.body).To(ContainSubstring(`line 3: proxies[\"gw\"]: proxy \"gw\" is in use: 1 service is attached`))
+		got = a.putConfig("?delete=true&tag=x", "version: 1\nservices:\n- {service_name: shop, fqdn: a.example, proxies: [gw], tags: [x]}\n")
+		Expect(got.status).To(Equal(409))
+		Expect(got.body).To(ContainSubstring(`does not have the tag`))
+		got = a.putConfig("?delete=true&prune=true", "version: 1\n")
+		got.expectProblem(400, invalid("/config", "delete", "cannot be combined with prune, which deletes what the document does not name"))
+		Expect(a.get("/config").body).To(Equal(before))
+		Expect(a.putConfig("?delete=true&force=true", "version: 1\nproxies:\n- {name: gw}\n").status).To(Equal(200))
+	})
+
+	It("is refused if it comes from a revision before the last change", func() {
+		a := startAPI()
+		a.given(everything()...)
+		old := a.get("/config").body
+		Expect(a.patch("/upstream/blue", "Upstream_weight=7").status).To(Equal(200))
+		got := a.putConfig("?delete=true", old)
+		Expect(got.status).To(Equal(409))
+		Expect(got.body).To(ContainSubstring(`"field":"/upstream/blue"`))
+		Expect(a.putConfig("?delete=true&force=true", old).status).To(Equal(200))
+	})
+})

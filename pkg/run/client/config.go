@@ -51,6 +51,8 @@ type Apply struct {
 	Force bool
 	// Prune deletes what the document does not name.
 	Prune bool
+	// Delete deletes what the document names instead.
+	Delete bool
 	// Tag limits the work to objects that carry it; empty means all.
 	Tag string
 	// Wait is how long to wait for the Envoys; 0 means not at all.
@@ -103,6 +105,9 @@ func (c *Client) ApplyConfig(ctx context.Context, d Document, o Apply) (Applied,
 	if o.Prune {
 		r.Query.Set("prune", "true")
 	}
+	if o.Delete {
+		r.Query.Set("delete", "true")
+	}
 	if o.Tag != "" {
 		r.Query.Set("tag", o.Tag)
 	}
@@ -123,7 +128,7 @@ func (c *Client) ApplyConfig(ctx context.Context, d Document, o Apply) (Applied,
 // locate replaces "line N" of the merged document by "FILE line M".
 func (d Document) locate(err error) error {
 	e, ok := err.(*Error) //nolint:errorlint // Do returns it as it is
-	if !ok || d.origins == nil {
+	if !ok || d.origins == nil && d.values == nil {
 		return err
 	}
 	e.Detail = d.InFiles(e.Detail)
@@ -133,8 +138,10 @@ func (d Document) locate(err error) error {
 	return e
 }
 
-// InFiles replaces "line N" of a merged document by "FILE line M" in a text.
+// InFiles replaces "line N" of a merged document by "FILE line M" in a text, and values that were put into it by what
+// stands for them.
 func (d Document) InFiles(text string) string {
+	text = hide(d.values, text)
 	return regexp.MustCompile(`\bline (\d+)\b`).ReplaceAllStringFunc(text, func(match string) string {
 		n, err := strconv.Atoi(match[len("line "):])
 		if place, ok := d.origins[n]; ok && err == nil {

@@ -21,6 +21,8 @@ type Document struct {
 	origins map[int]origin
 	// file is the name of a single file.
 	file string
+	// values are what was put into the document, and must not be in errors.
+	values [][2]string
 	// Skipped says, in a line each, what of the directories was not read.
 	Skipped []string
 }
@@ -89,26 +91,31 @@ func ReadDocument(from Files, in io.Reader) (Document, error) {
 	if err != nil {
 		return Document{}, fmt.Errorf("reading the configuration: %w", err)
 	}
-	doc, err := merge(files, in)
+	doc, err := merge(files, in, from.Env)
 	doc.Skipped = skipped
 	return doc, err
 }
 
-func merge(files []string, in io.Reader) (Document, error) {
-	m := merger{single: map[string]*yaml.Node{}, sections: map[string]*yaml.Node{}}
+func merge(files []string, in io.Reader, env func(string) (string, bool)) (Document, error) {
+	m := merger{single: map[string]*yaml.Node{}, sections: map[string]*yaml.Node{}, values: &expander{lookup: env}}
 	for _, name := range files {
 		data, err := readFile(name, in)
 		if err != nil {
 			return Document{}, fmt.Errorf("reading the configuration: %w", err)
 		}
-		if len(files) == 1 {
+		if len(files) == 1 && !hasTags(data) {
 			return Document{Data: data, file: name}, nil
 		}
 		if err := m.add(name, data); err != nil {
 			return Document{}, err
 		}
 	}
-	return m.document()
+	if err := m.values.err(); err != nil {
+		return Document{}, err
+	}
+	doc, err := m.document()
+	doc.values = m.values.values
+	return doc, err
 }
 
 func readFile(name string, in io.Reader) ([]byte, error) {
@@ -125,6 +132,7 @@ type merger struct {
 	order    []string
 	sections map[string]*yaml.Node
 	sources  []source
+	values   *expander
 }
 
 type source struct {
@@ -146,6 +154,7 @@ func (m *merger) add(file string, data []byte) error {
 		if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
 			continue
 		}
+		m.values.expand(file, doc.Content[0])
 		if err := m.addDocument(file, doc.Content[0]); err != nil {
 			return err
 		}

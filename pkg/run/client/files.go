@@ -16,6 +16,8 @@ type Files struct {
 	Paths []string
 	// Recursive includes the files of subdirectories.
 	Recursive bool
+	// Env looks up variables for values with a tag, as os.LookupEnv; nil refuses such values.
+	Env func(name string) (value string, set bool)
 }
 
 // mostSkipped is how many names a line about skipped ones has.
