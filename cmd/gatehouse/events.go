@@ -37,7 +37,7 @@ line says so. Ctrl-C stops it.`,
 				return err
 			}
 			defer r.Close()
-			if err := r.follow(cmd.Context()); err != nil && cmd.Context().Err() == nil {
+			if err := r.follow(cmd.Context(), r.printEvent); err != nil && cmd.Context().Err() == nil {
 				return &runError{err}
 			}
 			return nil
@@ -50,9 +50,9 @@ line says so. Ctrl-C stops it.`,
 	return withFormat(cmd, "", formatTable, formatJSON)
 }
 
-// follow prints events until ctx ends. The first connection has to succeed;
+// follow calls tell with each event until ctx ends. The first connection has to succeed;
 // later ones are tried until the server refuses.
-func (r *remote) follow(ctx context.Context) error {
+func (r *remote) follow(ctx context.Context, tell func(client.Event) error) error {
 	last, delay, connected := "", firstRetry, false
 	for {
 		stream, err := r.Events(ctx, last)
@@ -61,7 +61,7 @@ func (r *remote) follow(ctx context.Context) error {
 				(&printer{w: r.errOut}).line("gatehouse: connected again")
 			}
 			connected, delay = true, firstRetry
-			err = r.printEvents(stream)
+			err = tellEach(stream, tell)
 			last = stream.LastID
 			_ = stream.Close()
 		}
@@ -83,19 +83,25 @@ func (r *remote) follow(ctx context.Context) error {
 	}
 }
 
-// printEvents ends with the stream, whose error it returns, or with a runError
-// when there is nowhere to write to.
-func (r *remote) printEvents(stream *client.EventStream) error {
-	p := printer{w: r.out}
-	for p.err == nil {
+// tellEach ends with the stream, whose error it returns, or with the error of tell, which is a
+// runError when there is nowhere to write to.
+func tellEach(stream *client.EventStream, tell func(client.Event) error) error {
+	for {
 		e, err := stream.Next()
 		if err != nil {
 			return err
 		}
-		if r.format == formatJSON {
-			p.line("%s", e.Data)
-			continue
+		if err := tell(e); err != nil {
+			return err
 		}
+	}
+}
+
+func (r *remote) printEvent(e client.Event) error {
+	p := printer{w: r.out}
+	if r.format == formatJSON {
+		p.line("%s", e.Data)
+	} else {
 		p.line("%s  %-10s  %s", client.Printable(e.At), client.Printable(e.Event), client.Printable(describe(e)))
 	}
 	return p.outputError()

@@ -29,7 +29,7 @@ func addClientCommands(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: "client", Title: "Commands that call a running Gatehouse:"})
 	for _, cmd := range []*cobra.Command{
 		newApply(), newDiff(), newDump(), newGet(), newDescribe(), newCreate(), newSet(), newEdit(), newCopy(), newDelete(), newAttach(), newDetach(), newSecret(), newKey(), newLogin(),
-		newExport(), newImport(), newRollback(), newHistory(), newStatus(), newExplain(), newRateLimit(), newEvents(), newContext(),
+		newExport(), newImport(), newRollback(), newHistory(), newStatus(), newExplain(), newRateLimit(), newEvents(), newWatch(), newContext(),
 	} {
 		cmd.GroupID = "client"
 		root.AddCommand(cmd)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -207,6 +208,38 @@ var _ = Describe("The check of a document without a server", func() {
 			Expect(code).To(BeZero(), secrets+": "+stdout)
 			Expect(stdout).To(HaveSuffix(": valid\n"))
 		}
+	})
+})
+
+var _ = Describe("The command that follows an object", func() {
+	It("prints what others change in it, and nothing else", func() {
+		c := cliOf(serve())
+		c.good("apply", "-f", document(shopDocument))
+		watch := func(args ...string) *testkit.Process {
+			GinkgoHelper()
+			p, err := testkit.SpawnGatehouse([]string{"GATEHOUSE_SERVER=" + c.server, "XDG_CONFIG_HOME=" + c.home}, append([]string{"watch"}, args...)...)
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(func(ctx SpecContext) { Expect(p.Stop(ctx)).To(BeZero()) }, NodeTimeout(time.Minute))
+			return p
+		}
+		service, upstreams := watch("service/shop", "-o", "table"), watch("upstreams")
+		By("both are connected once they print a change")
+		Eventually(func() string {
+			c.good("set", "upstream", "blue", fmt.Sprintf("weight=%d", GinkgoRandomSeed()%7+1), "-m", "ready")
+			c.good("set", "upstream", "blue", "weight=100")
+			c.good("set", "service", "shop", "hsts_seconds=1")
+			c.good("set", "service", "shop", "hsts_seconds=")
+			if strings.Contains(service.Stdout.String(), "hsts_seconds") {
+				return upstreams.Stdout.String()
+			}
+			return ""
+		}).Should(ContainSubstring(`"message":"ready","changes":[{"action":"update","path":"/upstream/blue",`))
+		c.good("attach", "upstream/green", "route/shop/root", "-m", "twice as many")
+		c.good("set", "upstream/green", "weight=3", "-m", "the end")
+		Eventually(service.Stdout.String).Should(MatchRegexp(`(?m) revision \d+ by local: POST /service/shop/route/root/upstream/green \(twice as many\)\n\+ /service/shop/route/root/upstream/green$`))
+		Eventually(upstreams.Stdout.String).Should(ContainSubstring(`"the end"`))
+		Expect(service.Stdout.String()).NotTo(ContainSubstring("~ /upstream"))
+		Expect(upstreams.Stdout.String()).NotTo(ContainSubstring(`"path":"/service/shop",`))
 	})
 })
 
