@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a release in bin/release/VERSION: archives, Debian packages and images for each
-# architecture, the Helm chart, the API's document, the schema of documents, SBOMs, and the checksums of all
-# these. The same commit gives the same bytes.
+# architecture, the Helm chart, the API's document, the schema of documents, SBOMs, and
+# the checksums of all these. The same commit gives the same bytes.
 #
 # usage: hack/release.sh VERSION [DIRECTORY]
 #   ARCHES="amd64 arm64" are the architectures

@@ -28,6 +28,18 @@ proxies:
 - {name: edge}
 `
 
+// cliBad has two mistakes.
+const cliBad = `version: 1
+upstreams:
+- upstream_name: red
+  upstream_ip: 192.0.2.1
+  upstream_port: 99999
+services:
+- {service_name: shop, fqdn: shop.example.com, routes: [
+    {route_name: root, route_prefix: /,
+    route_prefx: /}]}
+`
+
 // cliAPI is an OpenAPI document.
 const cliAPI = `openapi: 3.0.3
 info: {title: users, version: "1"}
@@ -50,6 +62,8 @@ var _ = Describe("docs/cli.md", func() {
 		write(g.dir, "gateway.yaml", cliObjects)
 		write(g.dir, "users.yaml", cliAPI)
 		write(g.dir, "api.yaml", strings.ReplaceAll(cliAPI, "users.example", "api.example"))
+		write(g.dir, "bad.yaml", cliBad)
+		GinkgoT().Setenv("VISUAL", "true")
 		for _, file := range []string{"token", "ca.pem", "backup/none"} {
 			write(g.dir, file, "")
 		}
@@ -69,7 +83,7 @@ var _ = Describe("docs/cli.md", func() {
 		}
 		text, err := os.ReadFile("../../docs/cli.md")
 		Expect(err).NotTo(HaveOccurred())
-		lines := regexp.MustCompile("(?m)^\\$ (gatehouse .*)$|`(gatehouse [^`]*)`|`((?:attach|backup|context|delete|diff|get|history|status|token) [^-`][^`]*)`").FindAllStringSubmatch(string(text), -1)
+		lines := regexp.MustCompile("(?m)^\\$ (gatehouse .*)$|`(gatehouse [^`]*)`|`((?:attach|backup|context|copy|create|delete|describe|diff|edit|get|history|set|status|token|validate|watch) [^-`][^`]*)`").FindAllStringSubmatch(string(text), -1)
 		Expect(len(lines)).To(BeNumerically(">", 40))
 		names := regexp.MustCompile(`^gatehouse (import crd|serve|events)$|^token revoke$|\b(FILE|NAME)\b`)
 		var missing []string
