@@ -67,6 +67,9 @@ type Params struct {
 	Metadata, StatsTags map[string]string
 	// Loopback requests listeners on the loopback address only.
 	Loopback bool
+	// CountryDatabase and ASNDatabase are absolute paths of files of MaxMind's format (.mmdb) that the Envoy can read; empty
+	// means that it has none. Envoy ends if one cannot be read when a listener names it.
+	CountryDatabase, ASNDatabase string
 	// TLS says how the control plane and the Envoy authenticate to each other; nil
 	// means no TLS.
 	TLS *TLS
@@ -153,6 +156,12 @@ func nodeMetadata(p Params) map[string]string {
 	}
 	if p.Loopback {
 		all[reservedPrefix+"listeners"] = "loopback"
+	}
+	if p.CountryDatabase != "" {
+		all[reservedPrefix+"country_database"] = p.CountryDatabase
+	}
+	if p.ASNDatabase != "" {
+		all[reservedPrefix+"asn_database"] = p.ASNDatabase
 	}
 	return all
 }

@@ -25,7 +25,8 @@ its signals and its exit code. The configuration is kept in memory, so the file
 system may be read-only. Arguments after -- are for Envoy.
 
 Envoy stops immediately on SIGTERM and cuts running requests. With --drain-time, this
-process stays and lets them finish first.`,
+process stays and lets them finish first. With --geoip-country or --geoip-asn it stays
+too, to follow the files.`,
 		Example: `  gatehouse envoy --proxy gw --xds-addr control.example:18000 --xds-tls-ca ca.crt --xds-tls-cert gw.crt --xds-tls-key gw.key
   gatehouse envoy --proxy app --sidecar --drain-time 10s --xds-addr control.example:18000 --xds-tls-ca ca.crt --xds-token-file app.token
   gatehouse envoy --proxy gw -- --concurrency 2 --log-level debug`,
@@ -59,6 +60,7 @@ func runEnvoy(cmd *cobra.Command, args []string) error {
 	}
 	code, err := dataplane.Run(cmd.Context(), dataplane.RunOptions{
 		Path: cfg.Envoy, Params: p, Args: args, Drain: cfg.Connect.DrainTime, Init: os.Getpid() == 1,
+		CountryDatabase: cfg.GeoIPCountry, ASNDatabase: cfg.GeoIPASN,
 		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: readableDuration})),
 	})
 	if err != nil {

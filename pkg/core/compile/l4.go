@@ -48,7 +48,7 @@ func L4Service(t *model.ServiceTree, pairs []*ir.Pair, s Settings) (*ir.L4Servic
 	key := route.Route.Key()
 	for _, f := range filters {
 		access, ok := f.Spec.(*model.IPAccessFilter)
-		if !ok || f.Fault != nil || !f.FitsOnL4() {
+		if !ok || f.Fault != nil || f.L4Refusal() != "" {
 			return closed(model.ServiceFilterKey(svc.Name, f.Name), model.Quarantined,
 				fmt.Sprintf("has filter %s of type %s, which cannot be enforced for connections,", f.Name, f.Type))
 		}

@@ -54,7 +54,8 @@ func List() []seam.Filter {
 		cors.Filter(),
 		// A response is compressed after all filters that may change its body.
 		compress.Filter(),
-		// The cheapest refusal of all. The filter has its own name, since a route's message replaces the host's.
+		// The cheapest refusal of all, with what it compares. The filter has its own name, since a route's message replaces the host's.
+		ipaccess.Lookup(),
 		ipaccess.Filter(),
 		// Maintenance comes after the address check and before logins: a closed host needs no login.
 		maintenance.Filter(),

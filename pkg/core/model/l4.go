@@ -57,8 +57,18 @@ func (p *Proxy) Clash(a, b *Service) string {
 // thread of Envoy.
 const MaxL4Ports = 100
 
-// FitsOnL4 reports whether a filter works for connections: most are about requests.
-func (f *Filter) FitsOnL4() bool { return f.Type == FilterIPAccess }
+// L4Refusal returns why a filter does not work for connections, in words that follow its name; empty means that it does.
+// Most are about requests. Envoy looks up countries when a connection already has its filters, and a backend that speaks
+// first would have told the client something.
+func (f *Filter) L4Refusal() string {
+	if f.Type != FilterIPAccess {
+		return fmt.Sprintf("is of type %q, which is about requests", f.Type)
+	}
+	if access, ok := f.Parse().Spec.(*IPAccessFilter); ok && access.Locates() {
+		return "has countries or networks, which are looked up for requests only: use allow and deny"
+	}
+	return ""
+}
 
 // SecretRefusal returns why a service cannot have a certificate, in words that follow its name; empty means that it can.
 func (s *Service) SecretRefusal() string {

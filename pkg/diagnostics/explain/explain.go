@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -36,6 +37,8 @@ type State struct {
 	// the rate-limit engine, in the order of the descriptors, nil for none. A nil
 	// function means that the limits are unknown.
 	Limits func(domain string, descriptors [][]Entry) ([]*Limit, error)
+	// Where is that of seam.Request.
+	Where func(netip.Addr) (country, network string)
 }
 
 // Explain returns what the Envoy does with the request. An error means that the state

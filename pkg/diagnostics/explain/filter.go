@@ -109,7 +109,7 @@ func knownBySeam(f seam.Filter) knownFilter {
 // they are not told.
 func (p passed) seen(a *Answer) seam.Request {
 	r := seam.Request{
-		Headers: p.request.headers, Path: p.request.path, Query: p.request.query, Client: p.request.client,
+		Where: p.have.Where, Headers: p.request.headers, Path: p.request.path, Query: p.request.query, Client: p.request.client,
 		VirtualHost: p.vh, Route: p.route, On: p.on, Listener: p.l,
 		Discovered: p.have.discovered, Step: func(string, string) {},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/upstreams"
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/run/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/run/geoip"
 	"github.com/gatehouse-gateway/gatehouse/pkg/run/standalone"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
@@ -62,8 +63,10 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		plane.close()
 		return err
 	}
+	databases := geoip.Open(dir.Join(""), geoip.Files{Country: cfg.GeoIPCountry, ASN: cfg.GeoIPASN}, env.Log)
 	bootstrap, err := envoy.Bootstrap(plane.xds.params(envoy.Params{
 		Node: cfg.Proxy, AdminSocket: adminSocket, Parent: running.upstreams.Parent, Zone: cfg.Zone,
+		CountryDatabase: databases.Copies().Country, ASNDatabase: databases.Copies().ASN,
 	}))
 	if err != nil {
 		plane.close()
@@ -88,6 +91,10 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	group.Go(func() error { return plane.run(planeCtx) })
 	group.Go(func() error { return limits.run(planeCtx) })
 	group.Go(func() error { return admin.run(planeCtx) })
+	group.Go(func() error {
+		databases.Run(planeCtx)
+		return nil
+	})
 	group.Go(func() error {
 		defer stopPlane()
 		return child.Run(ctx)

@@ -97,6 +97,8 @@ type Config struct {
 	TrustedHops int
 	// Zone is the zone of the Envoy; empty means unknown.
 	Zone string
+	// GeoIPCountry and GeoIPASN are files that say where addresses are; empty means none.
+	GeoIPCountry, GeoIPASN string
 	// AdminAddr is HOST:PORT of Envoy's admin endpoint.
 	AdminAddr string
 	// AdminSocket is the path of a Unix socket that replaces it; empty means none.

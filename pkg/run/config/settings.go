@@ -363,6 +363,19 @@ func proxySettings() []Setting {
 			}),
 		},
 		{
+			Name: "geoip-country", Type: "file", commands: []string{Standalone, Envoy},
+			Usage: "database of countries in MaxMind's format, for filters that name countries; " +
+				"the Envoy reads a checked copy, also of files that replace it",
+			allowed: "a path",
+			set:     setter(func(c *Config) *string { return &c.GeoIPCountry }, anyText),
+		},
+		{
+			Name: "geoip-asn", Type: "file", commands: []string{Standalone, Envoy},
+			Usage:   "database of networks (autonomous systems) in MaxMind's format, for filters that name networks",
+			allowed: "a path",
+			set:     setter(func(c *Config) *string { return &c.GeoIPASN }, anyText),
+		},
+		{
 			Name: "admin-socket", Type: "file", commands: []string{Bootstrap, Envoy, Ready},
 			Usage: "Unix socket for Envoy's admin endpoint in place of --admin-addr: all paths, " +
 				"only for the user that runs Envoy",

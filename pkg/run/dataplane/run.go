@@ -31,7 +31,10 @@ type RunOptions struct {
 	// Init says that this process is process 1 of a container, which inherits orphans.
 	// An Envoy that replaces it does not reap them.
 	Init bool
-	Log  *slog.Logger
+	// CountryDatabase and ASNDatabase are files of which Envoy gets checked copies; empty means none. With one, this process
+	// stays as Envoy's parent, and Drain 0 means 5 s.
+	CountryDatabase, ASNDatabase string
+	Log                          *slog.Logger
 }
 
 // Run replaces this process with an Envoy: it returns only if that fails. With a time to
@@ -44,13 +47,18 @@ func Run(ctx context.Context, o RunOptions) (code int, err error) {
 	if o.Path, err = standalone.FindEnvoy(o.Path); err != nil {
 		return 0, err
 	}
-	if o.Drain > 0 && o.Params.AdminSocket == "" {
+	if o.stays() && o.Params.AdminSocket == "" {
 		release, err := openOwnSocket(ctx, &o)
 		if err != nil {
 			return 0, err
 		}
 		defer release()
 	}
+	follow, err := openDatabases(&o)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, follow.close()) }()
 	if err := removeStale(o.Params.AdminSocket); err != nil {
 		return 0, err
 	}
@@ -61,7 +69,7 @@ func Run(ctx context.Context, o RunOptions) (code int, err error) {
 	args := append([]string{"-c", files.path(0)}, arguments(o.Args)...)
 	// Envoy does not need the program's own settings: one may be a token.
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GATEHOUSE_") })
-	if o.Drain == 0 {
+	if !o.stays() {
 		err := syscall.Exec(o.Path, append([]string{o.Path}, args...), env)
 		return 0, fmt.Errorf("starting Envoy %s: %w", o.Path, err)
 	}
@@ -69,6 +77,8 @@ func Run(ctx context.Context, o RunOptions) (code int, err error) {
 	if o.Init {
 		defer children.StartReaping(o.Log)()
 	}
+	stop := follow.start(ctx)
+	defer stop()
 	code, err = standalone.RunForeground(ctx, standalone.EnvoyOptions{
 		Path: o.Path, AdminSocket: o.Params.AdminSocket, Log: o.Log, Drain: o.Drain, Children: children,
 	}, standalone.Foreground{Args: args, Env: env, Files: files.list})
@@ -173,7 +183,7 @@ func (f *files) close() (err error) {
 // openFiles writes the bootstrap and the files through which Envoy watches certificates.
 // Envoy reads all of them as JSON, because their names have no extension.
 func openFiles(o RunOptions) (*files, error) {
-	f := &files{child: o.Drain > 0}
+	f := &files{child: o.stays()}
 	const bootstrapFile, authoritiesFile, certificateFile = 0, 1, 2
 	for _, name := range []string{"gatehouse-bootstrap", "gatehouse-xds-ca", "gatehouse-xds-certificate"} {
 		file, err := memoryFile(name, !f.child)

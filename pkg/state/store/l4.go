@@ -32,10 +32,12 @@ func checkL4(r Reader, obj model.Object) error {
 	switch o := obj.(type) {
 	case *model.RouteFilter, *model.ServiceFilter:
 		f, err := Get[*model.Filter](r, key.Attached())
-		if err != nil || f.FitsOnL4() {
+		if err != nil {
 			return err
 		}
-		return &model.Error{Kind: model.Unworkable, Path: key.Path(), Message: filterRefusal(f, svc), Hint: hintFilters}
+		if why := f.L4Refusal(); why != "" {
+			return &model.Error{Kind: model.Unworkable, Path: key.Path(), Message: filterRefusal(f, svc, why), Hint: hintFilters}
+		}
 	case *model.ServiceSecret:
 		if why := svc.SecretRefusal(); why != "" {
 			return &model.Error{Kind: model.Unworkable, Path: key.Path(), Message: fmt.Sprintf("service %q %s", svc.Name, why)}
@@ -54,8 +56,8 @@ func checkL4(r Reader, obj model.Object) error {
 
 const hintFilters = "only filters of type " + model.FilterIPAccess + " work for connections"
 
-func filterRefusal(f *model.Filter, svc *model.Service) string {
-	return fmt.Sprintf("filter %q is of type %q, which is about requests, and service %q is of mode %s", f.Name, f.Type, svc.Name, svc.Mode)
+func filterRefusal(f *model.Filter, svc *model.Service, why string) string {
+	return fmt.Sprintf("filter %q %s, and service %q is of mode %s", f.Name, why, svc.Name, svc.Mode)
 }
 
 // checkRouteOf refuses what a route of such a service cannot have, and a second one.
@@ -142,8 +144,8 @@ func checkParts(r Reader, svc *model.Service) error {
 		if err != nil {
 			return err
 		}
-		if !f.FitsOnL4() {
-			wrong = append(wrong, filterRefusal(f, svc))
+		if why := f.L4Refusal(); why != "" {
+			wrong = append(wrong, filterRefusal(f, svc, why))
 		}
 	}
 	secrets, err := r.List(Query{Kind: model.KindServiceSecret, To: to, Limit: 1})
@@ -164,13 +166,14 @@ func checkParts(r Reader, svc *model.Service) error {
 	}
 }
 
-// checkFilterFitsL4 refuses a type that does not work for connections to which the filter is attached.
+// checkFilterFitsL4 refuses what does not work for connections to which the filter is attached.
 func checkFilterFitsL4(r Reader, f *model.Filter) error {
-	if f.FitsOnL4() {
+	why := f.L4Refusal()
+	if why == "" {
 		return nil
 	}
 	old, err := Get[*model.Filter](r, f.Key())
-	if model.IsKind(err, model.NotFound) || err == nil && old.Type == f.Type {
+	if model.IsKind(err, model.NotFound) || err == nil && old.L4Refusal() != "" {
 		return nil
 	}
 	if err != nil {
@@ -187,7 +190,7 @@ func checkFilterFitsL4(r Reader, f *model.Filter) error {
 				return err
 			}
 			if svc.IsL4() {
-				return &model.Error{Kind: model.Unworkable, Path: f.Key().Path(), Message: filterRefusal(f, svc), Hint: hintFilters}
+				return &model.Error{Kind: model.Unworkable, Path: f.Key().Path(), Message: filterRefusal(f, svc, why), Hint: hintFilters}
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"maps"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
@@ -169,7 +170,7 @@ func encodeListeners(
 	listeners []ir.Listener, l4 []*ir.L4Listener, from model.Key, cache *clusterCache,
 ) ([]*snapshot.Resource, snapshot.Named, error) {
 	var list []*snapshot.Resource
-	var all snapshot.Named
+	all := snapshot.Named{Located: map[string]func(snapshot.Databases) (*snapshot.Resource, error){}}
 	for _, l := range listeners {
 		r, named, err := encodeListener(l, from, cache)
 		if err != nil {
@@ -179,6 +180,7 @@ func encodeListeners(
 		all.Clusters = append(all.Clusters, named.Clusters...)
 		all.Secrets = append(all.Secrets, named.Secrets...)
 		all.Extensions = append(all.Extensions, named.Extensions...)
+		maps.Copy(all.Located, named.Located)
 	}
 	for _, l := range l4 {
 		r, named, err := encodeL4(l)
@@ -223,10 +225,30 @@ func encodeListener(
 		return nil, named, err
 	}
 	listener, err := snapshot.NewListener(out, objectRef(from))
-	if err == nil && l.TLS != nil {
+	if err != nil {
+		return nil, named, err
+	}
+	if l.TLS != nil {
 		listener.Clusters = translate.L4Clusters(l.TLS.Passthrough)
 	}
-	return listener, named, err
+	named.Located = map[string]func(snapshot.Databases) (*snapshot.Resource, error){
+		listener.Name: func(d snapshot.Databases) (*snapshot.Resource, error) { return locate(l, d, listener) },
+	}
+	return listener, named, nil
+}
+
+// locate encodes a listener for an Envoy with databases. It names nothing that the one without them does not.
+func locate(l ir.Listener, d snapshot.Databases, plain *snapshot.Resource) (*snapshot.Resource, error) {
+	l.Databases = ir.Databases{Country: d.Country, ASN: d.ASN}
+	out, err := translate.Listener(l)
+	if err != nil {
+		return nil, err
+	}
+	r, err := snapshot.NewListener(out, plain.Objects...)
+	if err == nil {
+		r.Clusters = plain.Clusters
+	}
+	return r, err
 }
 
 func encodeAll[M any](

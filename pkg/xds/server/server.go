@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -300,7 +303,7 @@ func (s *Server) DeltaAggregatedResources(
 		return s.check(rpc.Context(), err, "node", node.GetId(), "identity", identity.Name)
 	}
 	st := newStream(s, rpc, node.GetId())
-	st.parent, st.loopback = parentOf(node), wantsLoopback(node)
+	st.parent, st.loopback, st.databases = parentOf(node), wantsLoopback(node), databasesOf(node)
 	exists := s.addStream(st)
 	s.opts.Status.Connect(gatestatus.Envoy{
 		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(),
@@ -345,6 +348,23 @@ func instanceOf(node *corev3.Node) string {
 func wantsLoopback(node *corev3.Node) bool {
 	return node.GetMetadata().GetFields()["gatehouse_listeners"].GetStringValue() == "loopback"
 }
+
+// databasesOf returns the databases of addresses that the Envoy has, see envoy.Params. It concerns this Envoy only: one that
+// has no such file would end.
+func databasesOf(node *corev3.Node) snapshot.Databases {
+	file := func(name string) string {
+		p := node.GetMetadata().GetFields()[name].GetStringValue()
+		if !path.IsAbs(p) || path.Clean(p) != p || path.Ext(p) != ".mmdb" || len(p) > maxPath ||
+			strings.ContainsFunc(p, unicode.IsControl) {
+			return ""
+		}
+		return p
+	}
+	return snapshot.Databases{Country: file("gatehouse_country_database"), ASN: file("gatehouse_asn_database")}
+}
+
+// maxPath is the longest path of a database.
+const maxPath = 1024
 
 func versionOf(node *corev3.Node) string {
 	v := node.GetUserAgentBuildVersion().GetVersion()

@@ -33,9 +33,12 @@ type stream struct {
 	// address is where the Envoy connected from.
 	address string
 	parent  string // see Have
-	// loopback means that the Envoy requests listeners on the loopback only.
-	loopback bool
-	log      *slog.Logger
+	// loopback means that the Envoy requests listeners on the loopback only. databases are those that it has.
+	loopback  bool
+	databases snapshot.Databases
+	// own is the snapshot for this Envoy alone, made from common.
+	common, own *snapshot.Snapshot
+	log         *slog.Logger
 
 	changed chan struct{} // capacity 1: the proxy has a new snapshot, or a wait has begun
 	// replaced is closed when the known state of the Envoy becomes invalid, see
@@ -151,7 +154,19 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 // wanted returns what the Envoy should have now, like snapshotOf.
 func (st *stream) wanted() *snapshot.Snapshot {
 	snap := st.server.snapshotOf(st.proxy)
-	if snap == nil || !st.loopback {
+	if snap == nil {
+		return nil
+	}
+	if st.databases != (snapshot.Databases{}) {
+		if snap != st.common {
+			st.common, st.own = snap, snap.WithDatabases(st.databases)
+			if st.loopback {
+				st.own = st.own.OnLoopback()
+			}
+		}
+		return st.own
+	}
+	if !st.loopback {
 		return snap
 	}
 	return snap.OnLoopback()

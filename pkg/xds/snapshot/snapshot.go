@@ -35,6 +35,8 @@ type Snapshot struct {
 	routes func() *Resource
 	joined func() []byte
 	others *variants
+	// located make listeners for WithDatabases, by name.
+	located map[string]func(Databases) (*Resource, error)
 	// loopback makes OnLoopback; nil if that is the snapshot itself.
 	loopback func() *Snapshot
 }
@@ -123,6 +125,8 @@ type Named struct {
 	Providers []*Resource
 	// Lists describe those of Extensions that have parts.
 	Lists []*List
+	// Located make listeners, by name, for Envoys with databases of addresses. One that is not here is the same for all.
+	Located map[string]func(Databases) (*Resource, error)
 }
 
 // Builder keeps what one proxy should have and makes a Snapshot of it. The work for a Snapshot is
@@ -357,7 +361,7 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
 		Secrets: secrets, Extensions: b.extensions.sorted(), Endpoints: endpoints, Providers: providers.sorted(),
 		Lists: b.named.Lists, Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
-		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{},
+		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{}, located: b.named.Located,
 	}
 	s.routes, s.joined = b.routes, joinWires(s.Clusters)
 	s.loopback = sync.OnceValue(s.buildLoopback)

@@ -9,6 +9,7 @@ import (
 
 	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	networkv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/common_inputs/network/v3"
@@ -28,12 +29,14 @@ const (
 
 const refused = "requests from this address are not allowed here\n"
 
-// Access sets which client addresses are allowed. An address is refused if a range of Deny contains it, or if one of
-// the Allow lists has no range that does.
+// Access sets which client addresses are allowed. An address is refused if a range of Deny contains it, if one of the
+// Allow lists has no range that does, or if one of Located refuses it.
 type Access struct {
 	// Allow has one list for each filter that sets one.
 	Allow [][]netip.Prefix `json:"allow,omitempty"`
 	Deny  []netip.Prefix   `json:"deny,omitempty"`
+	// Located has the lists of each filter that names countries or networks.
+	Located []*Located `json:"located,omitempty"`
 }
 
 // Filter returns the filter.
@@ -52,8 +55,10 @@ func combine(before *Access, f *model.IPAccessFilter, _ seam.Place) (*Access, er
 	if before == nil {
 		before = &Access{}
 	}
-	both := &Access{Allow: before.Allow, Deny: seam.Ranges(before.Deny, f.Deny)}
-	if f.Allow != nil {
+	both := &Access{Allow: before.Allow, Deny: seam.Ranges(before.Deny, f.Deny), Located: before.Located}
+	if l := locatedBy(f); l != nil {
+		both.Located = append(slices.Clone(before.Located), l)
+	} else if f.Allow != nil {
 		both.Allow = append(slices.Clone(before.Allow), seam.Ranges(nil, f.Allow))
 	}
 	return both, nil
@@ -69,7 +74,7 @@ func nobody(ir.Listener) []seam.Message {
 func messages(a *Access) ([]seam.Message, error) {
 	var m matchers
 	refuse := m.action(policy, rbacconfigv3.RBAC_DENY)
-	next := m.action("address_allowed", rbacconfigv3.RBAC_ALLOW)
+	next := m.check(a.Located, m.action("address_allowed", rbacconfigv3.RBAC_ALLOW), refuse)
 	for _, list := range slices.Backward(a.Allow) {
 		next = m.inRanges(list, next, refuse)
 	}
@@ -126,6 +131,12 @@ func (m *matchers) inRanges(
 	}}}
 }
 
+func coreRange(p netip.Prefix) *corev3.CidrRange {
+	return &corev3.CidrRange{
+		AddressPrefix: p.Addr().String(), PrefixLen: wrapperspb.UInt32(uint32(p.Bits())), //nolint:gosec // at most 128
+	}
+}
+
 func cidrRange(p netip.Prefix) *xdscorev3.CidrRange {
 	return &xdscorev3.CidrRange{
 		AddressPrefix: p.Addr().String(), PrefixLen: wrapperspb.UInt32(uint32(p.Bits())), //nolint:gosec // at most 128
@@ -133,9 +144,14 @@ func cidrRange(p netip.Prefix) *xdscorev3.CidrRange {
 }
 
 func refuse(r seam.Request) (*seam.Refusal, error) {
-	allowed, why, err := isAllowed(r)
-	if err != nil || allowed {
+	v, why, err := isRefused(r)
+	if err != nil || v == no {
 		return nil, err
+	}
+	if v == depends {
+		r.Step("filter", fmt.Sprintf("whether a vh_filter_ipaccess allows %s %s; the next steps are for a request that it allows",
+			r.Client, why))
+		return nil, nil
 	}
 	return &seam.Refusal{
 		Code: "address_refused", Message: fmt.Sprintf("a vh_filter_ipaccess does not allow %s: it %s", r.Client, why),
@@ -144,36 +160,61 @@ func refuse(r seam.Request) (*seam.Refusal, error) {
 }
 
 func describe(r seam.Request) (string, error) {
-	_, why, err := isAllowed(r)
+	v, why, err := isRefused(r)
+	if v == depends {
+		return fmt.Sprintf("whether it allows %s %s", r.Client, why), err
+	}
 	return fmt.Sprintf("allows %s: it %s", r.Client, why), err
 }
 
-// isAllowed reports whether the lists allow the client, and which range decides.
-func isAllowed(r seam.Request) (allowed bool, why string, err error) {
+// isRefused reports whether the lists refuse the client, and which range or what else decides.
+func isRefused(r seam.Request) (v verdict, why string, err error) {
 	message, err := seam.MessageOf(name, r, &rbacv3.RBACPerRoute{})
 	if err != nil {
-		return false, "", err
+		return yes, "", err
 	}
 	client, err := netip.ParseAddr(r.Client)
 	if err != nil {
-		return false, "", fmt.Errorf("explaining filter %q: %w", name, err)
+		return yes, "", fmt.Errorf("explaining filter %q: %w", name, err)
+	}
+	where, err := ask(r, client)
+	if err != nil {
+		return yes, "", err
 	}
 	for matcher := message.GetRbac().GetMatcher(); matcher != nil; {
-		then, in, err := choose(matcher, client)
-		if err != nil {
-			return false, "", err
+		var then *xdsmatcherv3.Matcher_OnMatch
+		if matcher.GetMatcherList() != nil {
+			var v verdict
+			if then, v, err = where.choose(matcher); err == nil && v == depends {
+				return depends, where.openQuestion(), nil
+			}
+			if v == yes {
+				why = "is in none of the lists that allow it, or in one that does not"
+			}
+			if told := where.why(); told != "" {
+				why = told
+			}
+		} else {
+			var in string
+			then, in, err = choose(matcher, client)
+			if why = "is in " + in; in == "" {
+				why = "is in none of the ranges"
+			}
 		}
-		if why = "is in " + in; in == "" {
-			why = "is in none of the ranges"
+		if err != nil {
+			return yes, "", err
 		}
 		if packed := then.GetAction().GetTypedConfig(); packed != nil {
 			var action rbacconfigv3.Action
 			err := packed.UnmarshalTo(&action)
-			return action.GetAction() == rbacconfigv3.RBAC_ALLOW, why, err
+			if action.GetAction() == rbacconfigv3.RBAC_ALLOW {
+				return no, why, err
+			}
+			return yes, why, err
 		}
 		matcher = then.GetMatcher()
 	}
-	return false, "", fmt.Errorf("explaining filter %q: its message decides nothing", name)
+	return yes, "", fmt.Errorf("explaining filter %q: its message decides nothing", name)
 }
 
 // choose returns the action of a matcher for an address, and the range that contains the address, if any.
