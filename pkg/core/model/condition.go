@@ -72,6 +72,8 @@ const (
 	LoginFailing = "LoginFailing"
 	// NoHTTP3: a proxy cannot serve HTTP/3 although it should.
 	NoHTTP3 = "NoHTTP3"
+	// NoDatabase: an Envoy does not know the country or network of clients, and a filter names some.
+	NoDatabase = "NoDatabase"
 	// NotChecked: nobody knows whether an upstream answers.
 	NotChecked = "NotChecked"
 )

@@ -9,6 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
 // applyListener builds the listener of a proxy for the services that it serves.
@@ -28,6 +29,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 		}
 	}
 	named.Lists = b.listKeys(p)
+	named.Wants = snapshot.Wants{Country: p.needs.Countries, ASN: p.needs.Networks}
 	p.builder.SetListeners(listeners, named)
 	versions := ""
 	for _, l := range listeners {

@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"path"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -182,6 +179,9 @@ func (s *Server) publish(revision int64, changed map[string]*snapshot.Snapshot) 
 			st.wake()
 		}
 	}
+	for proxy := range changed {
+		s.tellDatabases(proxy)
+	}
 	for e := range s.engines {
 		if released {
 			e.wake()
@@ -237,6 +237,7 @@ func (s *Server) addStream(st *stream) (proxyExists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams[st] = struct{}{}
+	s.tellDatabases(st.proxy)
 	delete(s.coming, st.proxy)
 	for w := range s.waits[st.proxy] {
 		w.join(st)
@@ -249,6 +250,7 @@ func (s *Server) removeStream(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, st)
+	s.tellDatabases(st.proxy)
 	if s.has(st.proxy) {
 		for w := range s.waits[st.proxy] {
 			w.leave(st)
@@ -348,23 +350,6 @@ func instanceOf(node *corev3.Node) string {
 func wantsLoopback(node *corev3.Node) bool {
 	return node.GetMetadata().GetFields()["gatehouse_listeners"].GetStringValue() == "loopback"
 }
-
-// databasesOf returns the databases of addresses that the Envoy has, see envoy.Params. It concerns this Envoy only: one that
-// has no such file would end.
-func databasesOf(node *corev3.Node) snapshot.Databases {
-	file := func(name string) string {
-		p := node.GetMetadata().GetFields()[name].GetStringValue()
-		if !path.IsAbs(p) || path.Clean(p) != p || path.Ext(p) != ".mmdb" || len(p) > maxPath ||
-			strings.ContainsFunc(p, unicode.IsControl) {
-			return ""
-		}
-		return p
-	}
-	return snapshot.Databases{Country: file("gatehouse_country_database"), ASN: file("gatehouse_asn_database")}
-}
-
-// maxPath is the longest path of a database.
-const maxPath = 1024
 
 func versionOf(node *corev3.Node) string {
 	v := node.GetUserAgentBuildVersion().GetVersion()

@@ -5,6 +5,9 @@ import "slices"
 // Databases are the files from which an Envoy knows where addresses are. Empty means that it has none of the kind.
 type Databases struct{ Country, ASN string }
 
+// Wants are kinds of databases.
+type Wants struct{ Country, ASN bool }
+
 // WithDatabases returns the snapshot for an Envoy with databases. A listener that cannot be made for them is as for an
 // Envoy without.
 func (s *Snapshot) WithDatabases(d Databases) *Snapshot {

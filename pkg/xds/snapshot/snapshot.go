@@ -24,6 +24,8 @@ type Snapshot struct {
 	Lists []*List
 	// Envoys request Certificates by host name. They are sorted by name.
 	Certificates []*Certificate
+	// Wants are the kinds of databases of addresses that an Envoy should have.
+	Wants Wants
 	// Beaten are certificates that lose to one of Certificates, by name. Callers must not change
 	// the map.
 	Beaten map[string][]*Certificate
@@ -127,6 +129,8 @@ type Named struct {
 	Lists []*List
 	// Located make listeners, by name, for Envoys with databases of addresses. One that is not here is the same for all.
 	Located map[string]func(Databases) (*Resource, error)
+	// Wants are the kinds of databases that hosts need.
+	Wants Wants
 }
 
 // Builder keeps what one proxy should have and makes a Snapshot of it. The work for a Snapshot is
@@ -362,6 +366,7 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 		Secrets: secrets, Extensions: b.extensions.sorted(), Endpoints: endpoints, Providers: providers.sorted(),
 		Lists: b.named.Lists, Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
 		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{}, located: b.named.Located,
+		Wants: b.named.Wants,
 	}
 	s.routes, s.joined = b.routes, joinWires(s.Clusters)
 	s.loopback = sync.OnceValue(s.buildLoopback)

@@ -41,8 +41,10 @@ type Access struct {
 
 // Filter returns the filter.
 func Filter() seam.Filter {
+	config := seam.Adds(key, combine)
+	config.Needs = needs
 	return seam.Filter{
-		Type: model.FilterIPAccess, Config: seam.Adds(key, combine),
+		Type: model.FilterIPAccess, Config: config,
 		Name: name, Listener: nobody, Disabled: true,
 		Host: seam.OfHost(key, messages), Route: seam.OfRoute(key, messages),
 		Replies: seam.ReplyTo(http.StatusForbidden, seam.Denied(policy), http.StatusForbidden, refused),

@@ -11,6 +11,7 @@ import (
 	ipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/input_matchers/ip/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
@@ -54,6 +55,26 @@ func numbers(list []int) (out []string) {
 		out = append(out, strconv.Itoa(n))
 	}
 	return out
+}
+
+// needs says which databases the lists of a host and its routes need.
+func needs(h *ir.Host) (n ir.Needs) {
+	add := func(a *Access) {
+		if a == nil {
+			return
+		}
+		for _, l := range a.Located {
+			n.Countries = n.Countries || len(l.AllowCountries)+len(l.DenyCountries) > 0
+			n.Networks = n.Networks || len(l.AllowASNs)+len(l.DenyASNs) > 0
+		}
+	}
+	add(key.Of(h.Filters))
+	for _, r := range h.Routes {
+		for _, one := range r.All() {
+			add(key.Of(one.Filters))
+		}
+	}
+	return n
 }
 
 // unknown is the text in the state of a request for what a database does not have.
