@@ -134,6 +134,43 @@ var _ = Describe("Countries and networks of clients", func() {
 		Expect(read(other.Admin, "/ready")).To(ContainSubstring("LIVE"))
 	})
 
+	It("are told to backends in headers that no client can set", func() {
+		g, gw := behindBalancer()
+		bare := gateway{g.API, freePort()}
+		post(g.API, "/proxy", "Name=bare", "Http_port="+strconv.Itoa(bare.port), "Listen_ip=127.0.0.1", "Trusted_hops=1")
+		post(g.API, "/proxy/bare/service/shop")
+		located(g.XDSAddr, "--geoip-country", countries(), "--geoip-asn", networks())
+		envoyFor("bare", g.XDSAddr)
+		gw.expect("shop.example", "/", "blue")
+		bare.expect("shop.example", "/", "blue")
+		told := func(g gateway, address string) string {
+			h := g.get("shop.example", "/", "X-Forwarded-For: "+address, "X-Country-Code: FR", "x-country-code: IT", "X-Asn: 1",
+				"X-Gatehouse-Asn: 2").Echo.Headers
+			return strings.Join(append(h["X-Country-Code"], h["X-Asn"]...), " ")
+		}
+		set := func(config string) {
+			a, err := g.API.Do(limit(), http.MethodPut, "/globalconfig/where?wait=applied&timeout=20s", "application/json",
+				`{"globalconfig_type": "globalconfig_geoip", "config": `+config+`}`)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(BeElementOf(http.StatusOK, http.StatusCreated), a.Body)
+		}
+		Expect(told(gw, german)).To(Equal("FR IT 1"), "without the global config they are any headers")
+		set(`{"country_header": "X-Country-Code", "asn_header": "X-ASN"}`)
+		Eventually(told).WithArguments(gw, german).Should(Equal("DE 64500"))
+		Eventually(told).WithArguments(bare, german).Should(BeEmpty())
+		Expect(told(gw, nowhere)).To(BeEmpty())
+		By("lists beside the headers")
+		gw.access(`{"allow_countries": ["DE"], "deny_asns": [64501]}`)
+		post(g.API, "/service/shop/filter/lists?wait=applied")
+		Eventually(gw.from).WithArguments(german, austrian, nowhere).Should(Equal([]int{200, 403, 403}))
+		Expect(told(gw, german)).To(Equal("DE 64500"))
+		By("one header only")
+		set(`{"asn_header": "X-ASN"}`)
+		Eventually(told).WithArguments(gw, german).Should(Equal("FR IT 64500"))
+		Expect(gw.get("shop.example", "/", "X-Forwarded-For: "+german).Echo.Headers).NotTo(HaveKey("X-Gatehouse-Country"))
+		Expect(gw.from(german, austrian, nowhere)).To(Equal([]int{200, 403, 403}))
+	})
+
 	It("follow the file of the operator, unless it is bad, and no request fails", func() {
 		g, gw := behindBalancer()
 		file := countries()

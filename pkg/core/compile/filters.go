@@ -53,6 +53,7 @@ func globalConfigTypes() []globalConfigType {
 		{name: model.GlobalConfigRefusals, listener: addRefusalPage},
 		{name: model.GlobalConfigProxyProtocol, listener: addProxyProtocol},
 		{name: model.GlobalConfigConnections, listener: addConnections},
+		{name: model.GlobalConfigGeoIP, listener: addLocationHeaders},
 	}
 }
 

@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
@@ -30,7 +31,7 @@ func first[T model.Spec](t *model.ProxyTree, of string) (spec T, found bool) {
 // cannot be read.
 func NotFirst(t *model.ProxyTree) (conditions []model.Condition) {
 	by := map[string]string{}
-	one := []string{model.GlobalConfigRefusals, model.GlobalConfigProxyProtocol, model.GlobalConfigConnections}
+	one := []string{model.GlobalConfigRefusals, model.GlobalConfigProxyProtocol, model.GlobalConfigConnections, model.GlobalConfigGeoIP}
 	for _, g := range t.GlobalConfigs {
 		if !slices.Contains(one, g.Type) {
 			continue
@@ -71,6 +72,13 @@ func addProxyProtocol(l *ir.Listener, t *model.ProxyTree, _ Settings, _ ir.Needs
 		for _, t := range c.TLVs {
 			l.ProxyProtocol.TLVs = append(l.ProxyProtocol.TLVs, ir.TLV(t))
 		}
+	}
+}
+
+// addLocationHeaders sets in which headers backends are told where clients are.
+func addLocationHeaders(l *ir.Listener, t *model.ProxyTree, _ Settings, _ ir.Needs) {
+	if c, _ := first[*model.GeoIPConfig](t, model.GlobalConfigGeoIP); c != nil {
+		l.LocationHeaders = ir.LocationHeaders{Country: strings.ToLower(c.CountryHeader), ASN: strings.ToLower(c.ASNHeader)}
 	}
 }
 

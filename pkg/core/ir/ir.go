@@ -60,6 +60,8 @@ type Listener struct {
 	// Databases are those of the Envoy that gets the listener. What is compiled has none, since an Envoy that has no file
 	// would end (ADR 0120).
 	Databases Databases `json:"databases,omitzero"`
+	// LocationHeaders tell backends where clients are.
+	LocationHeaders LocationHeaders `json:"locationHeaders,omitzero"`
 	// RateLimitEngine is the address of the rate-limit engine; nil means that there is none.
 	RateLimitEngine *RateLimitEngine `json:"rateLimitEngine,omitempty"`
 	// RateLimit sets how the rate-limit engine is asked in the proxy's own domain; nil means that the proxy has none.

@@ -5,3 +5,10 @@ type Databases struct {
 	Country string `json:"country,omitempty"`
 	ASN     string `json:"asn,omitempty"`
 }
+
+// LocationHeaders are the headers, in lower case, in which backends are told where a client is. Clients cannot set them.
+// Empty means that there is none.
+type LocationHeaders struct {
+	Country string `json:"country,omitempty"`
+	ASN     string `json:"asn,omitempty"`
+}

@@ -100,6 +100,7 @@ func globalConfigTypes() []configType {
 		{name: GlobalConfigRefusals, on: []Kind{KindProxy}, read: readRefusals},
 		{name: GlobalConfigProxyProtocol, on: []Kind{KindProxy}, read: readProxyProtocol},
 		{name: GlobalConfigConnections, on: []Kind{KindProxy}, read: readConnections},
+		{name: GlobalConfigGeoIP, on: []Kind{KindProxy}, read: readGeoIP},
 	}
 }
 
@@ -162,6 +163,7 @@ const (
 	GlobalConfigRefusals      = "globalconfig_refusals"
 	GlobalConfigProxyProtocol = "globalconfig_proxyprotocol"
 	GlobalConfigConnections   = "globalconfig_connections"
+	GlobalConfigGeoIP         = "globalconfig_geoip"
 )
 
 // ConfigTypes lists the types of filters, or of global configs.

@@ -96,7 +96,7 @@ func listenerFilters(l ir.Listener) ([]*hcmv3.HttpFilter, error) {
 			return nil, fmt.Errorf("filter %s has no code", f.Name)
 		}
 		for _, c := range f.Listener(l) {
-			one := &hcmv3.HttpFilter{Name: c.Name, Disabled: f.Disabled}
+			one := &hcmv3.HttpFilter{Name: c.Name, Disabled: f.Disabled && !c.On}
 			var config *anypb.Any
 			if c.Config != nil {
 				var err error

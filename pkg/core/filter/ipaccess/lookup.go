@@ -1,6 +1,9 @@
 package ipaccess
 
 import (
+	"cmp"
+	"slices"
+
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -8,8 +11,11 @@ import (
 	geoipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/geoip/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	statefilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_filter_state/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/geoip_providers/common/v3"
 	maxmindv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/geoip_providers/maxmind/v3"
+	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
@@ -43,7 +49,8 @@ const (
 func Lookup() seam.Filter {
 	return seam.Filter{
 		Name: lookup, Several: true, Listener: lookups, Disabled: true,
-		Host: seam.OfHost(key, lookedUp), Route: seam.OfRoute(key, lookedUp), Describe: describeLookup,
+		Host: seam.OfHost(key, lookedUp), Route: seam.OfRoute(key, lookedUp), Manager: removeSent,
+		Describe: describeLookup,
 	}
 }
 
@@ -56,12 +63,42 @@ func describeLookup(r seam.Request) (string, error) {
 	}[r.On.GetName()], nil
 }
 
+// removeSent removes the headers for backends from all requests, before Envoy chooses a route, and whether it has a
+// database or not.
+func removeSent(l ir.Listener, m *hcmv3.HttpConnectionManager) error {
+	var removed []*mutationv3.HeaderMutation
+	for _, header := range []string{l.LocationHeaders.Country, l.LocationHeaders.ASN} {
+		if header == "" {
+			continue
+		}
+		// A matcher costs less than a lookup by name.
+		removed = append(removed, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_RemoveOnMatch_{
+			RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{KeyMatcher: &matcherv3.StringMatcher{
+				MatchPattern: &matcherv3.StringMatcher_Exact{Exact: header},
+			}},
+		}})
+	}
+	if removed == nil {
+		return nil
+	}
+	config, err := seam.Pack(&earlyv3.HeaderMutation{Mutations: removed})
+	m.EarlyHeaderMutationExtensions = append(m.EarlyHeaderMutationExtensions, &corev3.TypedExtensionConfig{
+		Name: "gatehouse.location_headers", TypedConfig: config,
+	})
+	return err
+}
+
 // found is a kind of database with what becomes of its values.
-type found struct{ path, header, key string }
+type found struct {
+	path, header, key string
+	// kept means that backends get the header.
+	kept bool
+}
 
 func foundOn(l ir.Listener) (list []found) {
 	for _, f := range []found{
-		{l.Databases.Country, countryHeader, CountryKey}, {l.Databases.ASN, asnHeader, ASNKey},
+		{l.Databases.Country, cmp.Or(l.LocationHeaders.Country, countryHeader), CountryKey, l.LocationHeaders.Country != ""},
+		{l.Databases.ASN, cmp.Or(l.LocationHeaders.ASN, asnHeader), ASNKey, l.LocationHeaders.ASN != ""},
 	} {
 		if f.path != "" {
 			list = append(list, f)
@@ -75,10 +112,14 @@ func lookups(l ir.Listener) []seam.Message {
 	if len(list) == 0 {
 		return nil
 	}
-	var removed []*mutationv3.HeaderMutation
+	all := slices.ContainsFunc(list, func(f found) bool { return f.kept })
+	remove := &headermutationv3.Mutations{}
 	states := &statefilterv3.Config{}
 	for _, f := range list {
-		removed = append(removed, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: f.header}})
+		if !f.kept {
+			remove.RequestMutations = append(remove.RequestMutations,
+				&mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: f.header}})
+		}
 		states.OnRequestHeaders = append(states.OnRequestHeaders, &setstatev3.FilterStateValue{
 			Key: &setstatev3.FilterStateValue_ObjectKey{ObjectKey: f.key}, FactoryKey: "envoy.string",
 			Value: &setstatev3.FilterStateValue_FormatString{FormatString: &corev3.SubstitutionFormatString{
@@ -86,29 +127,28 @@ func lookups(l ir.Listener) []seam.Message {
 			}},
 		})
 	}
-	remove := &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{RequestMutations: removed}}
-	return []seam.Message{
-		{Name: forged, Config: remove},
-		{Name: lookup, Config: geoip(l.Databases)},
-		{Name: state, Config: states},
-		{Name: cleanup, Config: remove},
+	out := []seam.Message{{Name: lookup, Config: geoip(list), On: all}, {Name: state, Config: states}}
+	if len(remove.RequestMutations) == 0 {
+		return out
 	}
+	both := &headermutationv3.HeaderMutation{Mutations: remove}
+	return slices.Concat([]seam.Message{{Name: forged, Config: both, On: all}}, out,
+		[]seam.Message{{Name: cleanup, Config: both, On: all}})
 }
 
 // geoip looks up the address that Envoy takes for the client's, as address lists, limits and logs do: it reads no
 // X-Forwarded-For itself.
-func geoip(d ir.Databases) *geoipv3.Geoip {
+func geoip(list []found) *geoipv3.Geoip {
 	names := &commonv3.CommonGeoipProviderConfig_GeolocationFieldKeys{}
-	if d.Country != "" {
-		names.Country = countryHeader
+	files := &maxmindv3.MaxMindConfig{CommonProviderConfig: &commonv3.CommonGeoipProviderConfig{GeoFieldKeys: names}}
+	for _, f := range list {
+		if f.key == CountryKey {
+			names.Country, files.CountryDbPath = f.header, f.path
+		} else {
+			names.Asn, files.AsnDbPath = f.header, f.path
+		}
 	}
-	if d.ASN != "" {
-		names.Asn = asnHeader
-	}
-	provider, err := seam.Pack(&maxmindv3.MaxMindConfig{
-		CountryDbPath: d.Country, AsnDbPath: d.ASN,
-		CommonProviderConfig: &commonv3.CommonGeoipProviderConfig{GeoFieldKeys: names},
-	})
+	provider, err := seam.Pack(files)
 	if err != nil {
 		return &geoipv3.Geoip{} // whose validation fails
 	}

@@ -77,6 +77,8 @@ type Filter struct {
 type Message struct {
 	Name   string
 	Config Proto
+	// On means that the listener's filter works for all routes, although its row is Disabled.
+	On bool
 	// Discovered means that the listener's filter is delivered on its own, under its name (ECDS), as a message of
 	// this type. Config is then the default if it does not arrive; nil means that the listener cannot work without
 	// it.
