@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -122,13 +123,9 @@ var _ = Describe("The page of a filter", func() {
 	It("is found", func() { Expect(len(filterPages())).To(BeNumerically(">", 15)) })
 
 	for _, page := range recipePages() {
-		var args []string
-		if page == "lua.md" {
-			args = []string{"--allow-lua"}
-		}
 		Describe("docs/"+page, func() {
-			It("begins with commands that work", func() { tryCommands(page, args...) })
-			tryRecipes(page, args...)
+			It("begins with commands that work", func() { tryCommands(page) })
+			tryRecipes(page)
 		})
 	}
 
@@ -140,12 +137,30 @@ var _ = Describe("The page of a filter", func() {
 	})
 })
 
+// argsOf returns the arguments of the gateway for a page.
+func argsOf(page string) []string {
+	GinkgoHelper()
+	switch page {
+	case "lua.md":
+		return []string{"--allow-lua"}
+	case "ipaccess.md":
+		dir := GinkgoT().TempDir()
+		country, asn := filepath.Join(dir, "country.mmdb"), filepath.Join(dir, "asn.mmdb")
+		Expect(testkit.WriteCountries(country, map[string]string{
+			"127.0.0.2/32": "DE", "127.0.0.3/32": "DE", "127.0.0.4/32": "FR",
+		})).To(Succeed())
+		Expect(testkit.WriteNetworks(asn, map[string]uint32{"127.0.0.2/32": 64500, "127.0.0.3/32": 64501})).To(Succeed())
+		return []string{"--geoip-country", country, "--geoip-asn", asn}
+	}
+	return nil
+}
+
 var commands = regexp.MustCompile("(?s)\n```\n(A=http://127.0.0.1:1323\\b.*?)\n```\n")
 
 // tryCommands runs the first commands of a page. The answer to a request to the service is not checked.
-func tryCommands(page string, args ...string) {
+func tryCommands(page string) {
 	GinkgoHelper()
-	_, gw, _ := shop(args...)
+	_, gw, _ := shop(argsOf(page)...)
 	addUpstream(gw.api, backend("green"))
 	for _, route := range []string{"cart", "old", "upload"} {
 		addRoute(gw.api, "shop", route, "/"+route, "", "blue")
@@ -164,12 +179,12 @@ func tryCommands(page string, args ...string) {
 }
 
 // tryRecipes adds a spec for each recipe of a page.
-func tryRecipes(page string, args ...string) {
+func tryRecipes(page string) {
 	It("has a recipe", func() { Expect(recipes(page)).NotTo(BeEmpty()) })
 
 	for _, r := range recipes(page) {
 		It("has a recipe that does what it says: "+r.name, func() {
-			_, gw, _ := shop(args...)
+			_, gw, _ := shop(argsOf(page)...)
 			addUpstream(gw.api, backend("green"))
 			processor, err := testkit.StartProcessor()
 			Expect(err).NotTo(HaveOccurred())
