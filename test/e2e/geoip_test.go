@@ -171,6 +171,19 @@ var _ = Describe("Countries and networks of clients", func() {
 		Expect(gw.from(german, austrian, nowhere)).To(Equal([]int{200, 403, 403}))
 	})
 
+	It("are known to explain, where the control plane has the database", func() {
+		g, gw, _ := shop("--geoip-country", countries(), "--trusted-hops", "1")
+		gw.access(`{"allow_countries": ["DE"], "allow": ["127.0.0.1"]}`)
+		post(g.API, "/service/shop/filter/lists?wait=applied")
+		Eventually(gw.from).WithArguments(german, austrian, nowhere).Should(Equal([]int{200, 403, 403}))
+		for address, says := range map[string]string{
+			german: "allows 192.0.2.7: it has country DE", austrian: "does not allow 198.51.100.7: it has country AT",
+			nowhere: "does not allow 203.0.113.7: it has no known country", "127.0.0.1": "allows 127.0.0.1",
+		} {
+			Expect(read(g.API, "/proxy/gw/explain?"+fields("url=http://shop.test/", "address="+address).Encode())).To(ContainSubstring(says))
+		}
+	})
+
 	It("follow the file of the operator, unless it is bad, and no request fails", func() {
 		g, gw := behindBalancer()
 		file := countries()

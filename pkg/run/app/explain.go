@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
@@ -13,7 +14,7 @@ import (
 
 // explainer explains from what the connected Envoys have, or from what they should have
 // while none is connected.
-func explainer(ads *server.Server, known *knownLimits, health *upstreams.Health) inspect.Explain {
+func explainer(ads *server.Server, known *knownLimits, health *upstreams.Health, own ownEnvoy) inspect.Explain {
 	return func(ctx context.Context, proxy string, r explain.Request) ([]inspect.Explained, error) {
 		type group struct {
 			state        explain.State
@@ -37,6 +38,9 @@ func explainer(ads *server.Server, known *knownLimits, health *upstreams.Health)
 				at = len(groups)
 				groups = append(groups, group{state: stateOf(have.Snapshot, have.Hosts), certificates: have.Snapshot.Certificates})
 				groups[at].state.Refused = refused
+				if own.upstreams != nil && have.Parent == own.upstreams.Parent {
+					groups[at].state.Where = own.where // of which no other Envoy has a copy
+				}
 			}
 			groups[at].envoys = append(groups[at].envoys, have.Envoy)
 		}
@@ -53,8 +57,15 @@ func explainer(ads *server.Server, known *knownLimits, health *upstreams.Health)
 			if err != nil {
 				return nil, err
 			}
-			health.AddTo(ctx, proxy, g.envoys, &a)
+			// Listeners that name different copies of databases may do the same.
+			if at := slices.IndexFunc(list, func(e inspect.Explained) bool { return reflect.DeepEqual(e.Answer, a) }); at >= 0 {
+				list[at].Envoys = append(list[at].Envoys, g.envoys...)
+				continue
+			}
 			list = append(list, inspect.Explained{Envoys: g.envoys, Answer: a})
+		}
+		for i := range list {
+			health.AddTo(ctx, proxy, list[i].Envoys, &list[i].Answer)
 		}
 		return list, nil
 	}

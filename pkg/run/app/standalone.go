@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,6 +26,8 @@ type ownEnvoy struct {
 	proxy, xdsSocket string
 	// upstreams shows why its upstreams fail; nil if there is no Envoy.
 	upstreams *upstreams.OwnEnvoy
+	// where returns what its databases say of an address; nil if there are none.
+	where func(netip.Addr) (country, network string)
 }
 
 // Standalone runs the control plane and an Envoy until ctx ends.
@@ -52,7 +55,8 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	defer func() { err = errors.Join(err, limits.close()) }()
 	adminSocket := dir.Join(standalone.AdminSocket)
 	envoyAdmin := standalone.NewAdmin(adminSocket)
-	running := ownEnvoy{cfg.Proxy, dir.Join("xds.sock"), upstreams.NewOwnEnvoy(envoyAdmin.Get)}
+	databases := geoip.Open(dir.Join(""), geoip.Files{Country: cfg.GeoIPCountry, ASN: cfg.GeoIPASN}, env.Log)
+	running := ownEnvoy{cfg.Proxy, dir.Join("xds.sock"), upstreams.NewOwnEnvoy(envoyAdmin.Get), databases.Where}
 	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) }, limits,
 		running)
 	if err != nil {
@@ -63,7 +67,6 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		plane.close()
 		return err
 	}
-	databases := geoip.Open(dir.Join(""), geoip.Files{Country: cfg.GeoIPCountry, ASN: cfg.GeoIPASN}, env.Log)
 	bootstrap, err := envoy.Bootstrap(plane.xds.params(envoy.Params{
 		Node: cfg.Proxy, AdminSocket: adminSocket, Parent: running.upstreams.Parent, Zone: cfg.Zone,
 		CountryDatabase: databases.Copies().Country, ASNDatabase: databases.Copies().ASN,

@@ -3,6 +3,7 @@ package geoip
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/oschwald/maxminddb-golang/v2"
@@ -58,6 +59,41 @@ func check(path string, k kind) (build string, err error) {
 		}
 	}
 	return "", fmt.Errorf("is of type %q, and its records have no %v, which Envoy reads", db.Metadata.DatabaseType, name(k.field))
+}
+
+// Where returns what the copies say of an address now; empty for what they do not have.
+func (k *Keeper) Where(address netip.Addr) (country, network string) {
+	for _, d := range k.databases {
+		value, err := d.find(address)
+		switch {
+		case err != nil:
+			k.log.Warn("a database cannot be asked", "setting", d.kind.setting, "err", err)
+		case d.kind.setting == asn.setting:
+			network = value
+		default:
+			country = value
+		}
+	}
+	return country, network
+}
+
+func (d *database) find(address netip.Addr) (text string, err error) {
+	if !d.kept {
+		return "", nil
+	}
+	db, err := maxminddb.Open(d.copy)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if db.Metadata.IPVersion == 4 && !address.Unmap().Is4() {
+		return "", nil
+	}
+	var value any
+	if err := db.Lookup(address.Unmap()).DecodePath(&value, d.kind.field...); err != nil || !d.kind.isValue(value) {
+		return "", err
+	}
+	return fmt.Sprint(value), nil
 }
 
 func name(field []any) (out string) {
