@@ -109,7 +109,7 @@ func set(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(fields) == 0 {
-		return fmt.Errorf("name what to change: %s FIELD=VALUE; the fields of %s are %s", cmd.CommandPath(), kind.One(),
+		return fmt.Errorf("name what to change: %s %s/%s FIELD=VALUE; the fields of %s are %s", cmd.CommandPath(), kind.Name, name, kind.One(),
 			strings.Join(kind.FieldNames(), ", "))
 	}
 	path, err := kind.Path(name)

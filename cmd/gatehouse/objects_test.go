@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -255,9 +256,9 @@ var _ = Describe("The progress line", func() {
 })
 
 var _ = Describe("Help", func() {
-	It("has examples for every command that calls a server", func() {
+	It("has examples for every command that calls a server or works on documents", func() {
 		for _, cmd := range newRoot().Commands() {
-			if cmd.GroupID == "client" {
+			if cmd.GroupID == "client" || slices.Contains([]string{"validate", "schema"}, cmd.Name()) {
 				Expect(cmd.Example).NotTo(BeEmpty(), cmd.Name())
 				Expect(good(cmd.Name(), "--help")).To(ContainSubstring("gatehouse "+cmd.Name()), cmd.Name())
 			}
