@@ -35,7 +35,7 @@ func newCreate() *cobra.Command {
   gatehouse create key partners/mobile description="the phone app"`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeNewObject,
-		RunE:              func(cmd *cobra.Command, args []string) error { return create(cmd, args) },
+		RunE:              create,
 	}
 	return withFormat(withServer(withWrite(withDryRun(cmd))), "", formatTable, formatJSON, formatYAML)
 }
@@ -52,7 +52,7 @@ func newSet() *cobra.Command {
   gatehouse set filter/limit config=@limit.yaml --dry-run`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeFields,
-		RunE:              func(cmd *cobra.Command, args []string) error { return set(cmd, args) },
+		RunE:              set,
 	}
 	return withFormat(withServer(withWrite(withDryRun(cmd))), "", formatTable, formatJSON, formatYAML)
 }

@@ -116,7 +116,11 @@ func describe(e client.Event) string {
 	envoy := e.Proxy + " at " + e.Envoy
 	switch e.Event {
 	case "change":
-		return fmt.Sprintf("revision %d by %s: %s (%s)", e.Revision, e.Actor, e.Request, plural(e.Changes, "change", "changes"))
+		text := fmt.Sprintf("revision %d by %s: %s (%s)", e.Revision, e.Actor, e.Request, plural(e.Changes, "change", "changes"))
+		if e.Message != "" {
+			text += ": " + e.Message
+		}
+		return text
 	case "publish":
 		where := "no proxy"
 		if len(e.Proxies) > 0 {

@@ -67,7 +67,7 @@ var _ = Describe("events", func() {
 
 	It("shows a line for each event, and continues after a lost connection", func() {
 		out, errOut, ended, stop, s := following([]string{
-			start + event(2, "change", `,"revision":7,"actor":"ann","request":"POST /upstream","changes":1`) +
+			start + event(2, "change", `,"revision":7,"actor":"ann","request":"POST /upstream","changes":1,"message":"for the sale"`) +
 				": ping\n\n" + event(3, "publish", `,"revision":7,"proxies":["edge","gw"],"took_ms":1.5`) +
 				event(4, "connect", `,"proxy":"gw","envoy":"10.0.0.9:4000","version":"1.39.3"`),
 			event(5, "ack", `,"revision":7,"proxy":"gw","envoy":"10.0.0.9:4000","type":"cluster","resources":["blue","red"],"more":3`) +
@@ -76,7 +76,7 @@ var _ = Describe("events", func() {
 		}, "-o", "table")
 		Eventually(out, "10s").Should(gbytes.Say("T9"))
 		Expect(string(out.Contents())).To(Equal("" +
-			"T2  change      revision 7 by ann: POST /upstream (1 change)\n" +
+			"T2  change      revision 7 by ann: POST /upstream (1 change): for the sale\n" +
 			"T3  publish     revision 7 for edge, gw, built in 1.5 ms\n" +
 			"T4  connect     gw at 10.0.0.9:4000, Envoy 1.39.3\n" +
 			"T5  ack         gw at 10.0.0.9:4000: revision 7, cluster blue, red and 3 more\n" +

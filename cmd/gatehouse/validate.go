@@ -81,7 +81,7 @@ func (r *remote) reportValidation(v app.Validation, errs, warnings []found) erro
 		if f.Field != "" {
 			text = f.Field + ": " + text
 		}
-		p.line("%s: %s%s", client.Printable(f.Place.String()), sort, client.Printable(text))
+		p.line("%s: %s%s", client.Printable(f.String()), sort, client.Printable(text))
 	}
 	for _, f := range warnings {
 		line(f, "warning: ")

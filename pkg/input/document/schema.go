@@ -27,7 +27,7 @@ func Schema() ([]byte, error) {
 	s := schemas{from: openAPI.Components.Schemas, defs: map[string]any{}}
 	s.typed("ConfigFilter", "filter_type", "filter_config", "FilterPatch", "Filter_config", model.KindFilter)
 	s.typed("ConfigGlobalconfig", "globalconfig_type", "config", "GlobalconfigPatch", "config", model.KindGlobalConfig)
-	root, ok := s.convert(map[string]any(s.from["Config"])).(map[string]any)
+	root, ok := s.convert(s.from["Config"]).(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("the OpenAPI document has no schema Config")
 	}
@@ -80,7 +80,7 @@ func (s schemas) convert(part any) any {
 func (s schemas) reference(name string) string {
 	if _, done := s.defs[name]; !done {
 		s.defs[name] = true // it may refer to itself
-		s.defs[name] = s.convert(map[string]any(s.from[name]))
+		s.defs[name] = s.convert(s.from[name])
 	}
 	return "#/$defs/" + name
 }

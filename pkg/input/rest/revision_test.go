@@ -72,7 +72,8 @@ var _ = Describe("Revisions", func() {
 		a.delete("/service/a/route/r2")
 		numbers := func(path string) (list []string) {
 			for _, part := range strings.Split(a.get(path).body, `"revision":`)[1:] {
-				list = append(list, part[:strings.Index(part, ",")])
+				number, _, _ := strings.Cut(part, ",")
+				list = append(list, number)
 			}
 			return list
 		}

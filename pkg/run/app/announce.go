@@ -84,7 +84,7 @@ func (a *announcer) announce(ctx context.Context, to int64) error {
 	}
 	for _, r := range slices.Backward(list) {
 		if r.Revision > a.told { // others were compacted away
-			a.registry.RecordChange(status.Event{Revision: r.Revision, Actor: r.Actor, Request: r.Request, Changes: r.Changes})
+			a.registry.RecordChange(status.Event{Revision: r.Revision, Actor: r.Actor, Request: r.Request, Changes: r.Changes, Message: r.Message})
 		}
 	}
 	a.told = to

@@ -60,11 +60,11 @@ var _ = Describe("The events of a server", func() {
 		base := "http://127.0.0.1:" + r.port()
 		lines, _ := events(base)
 		post(base, "/proxy", "Name=gw")
-		post(base, "/proxy", "Name=two")
+		post(base, "/proxy?message=for+the+sale", "Name=two")
 		post(base, "/service", "Service_Name=shop&fqdn=*")
 		at := `"at":"[^"]+"`
 		Eventually(lines).Should(gbytes.Say(`event: change\ndata: {"event":"change",` + at + `,"revision":1,"actor":"local","request":"POST /proxy","changes":1}`))
-		Eventually(lines).Should(gbytes.Say(`"revision":2,"actor":"local","request":"POST /proxy","changes":1}`))
+		Eventually(lines).Should(gbytes.Say(`"revision":2,"actor":"local","request":"POST /proxy","changes":1,"message":"for the sale"}`))
 		Eventually(lines).Should(gbytes.Say(`"revision":3,"actor":"local","request":"POST /service","changes":1}`))
 		var changes, published []string
 		Eventually(func() []string {

@@ -66,7 +66,7 @@ func (k Kind) Edited(before, after string) (map[string]any, error) {
 		old, had := was[f.Name]
 		now, has := is[f.Name]
 		switch {
-		case has && !(had && string(old) == string(now)):
+		case has && (!had || string(old) != string(now)):
 			body[f.Name] = now
 		case had && !has:
 			body[f.Name] = k.cleared(Assignment{Field: f.Name})

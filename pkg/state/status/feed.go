@@ -69,7 +69,8 @@ type Event struct {
 	// Object is the path of the object that a condition is about, Code its code.
 	Object string `json:"object,omitempty"`
 	Code   string `json:"code,omitempty"`
-	// Message is Envoy's reason for a refusal, that of the condition, or what to do after a reset.
+	// Message says why a revision was made; or it is Envoy's reason for a refusal, that of the condition, or what to do
+	// after a reset.
 	Message string `json:"message,omitempty"`
 
 	id int64
