@@ -106,7 +106,7 @@ var _ = Describe("The commands for one object", func() {
 		code, _, stderr = with("sed -i 's/^upstream_port: .*/upstream_port: 99/' $1; "+program+" set upstream web weight=8 >/dev/null").run("edit", "upstream/web")
 		Expect(code).To(Equal(1))
 		Expect(left()).To(HaveLen(1))
-		Expect(stderr).To(Equal("gatehouse: upstream web was changed by somebody else meanwhile, and your change was not sent: "+
+		Expect(stderr).To(Equal("gatehouse: upstream web was changed by somebody else meanwhile, and your change was not sent: " +
 			"see gatehouse history, then edit it again; your text is in " + left()[0] + "\n"))
 		Expect(os.ReadFile(left()[0])).To(ContainSubstring("upstream_port: 99\n"))
 		Expect(c.good("get", "upstream/web")).To(And(ContainSubstring(`"upstream_port": 81`), ContainSubstring(`"upstream_weight": 8`)))
