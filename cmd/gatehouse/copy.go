@@ -21,7 +21,7 @@ func newCopy() *cobra.Command {
 		Long: `Copies an object in one call, with the fields that differ. A service is copied with its
 routes and what is attached to them, and is attached to no proxy. A route is copied with
 what is attached to it: within its service, or into another one (SERVICE/ROUTE). Every other
-object is copied alone. Contents of secrets and keys of a key set are not copied.
+object is copied alone. Secrets, key sets and keys are not copied.
 ` + fieldsHelp,
 		Example: `  gatehouse copy service shop shop-test fqdn=test.example.com
   gatehouse copy route/shop/root v2 prefix=/v2
@@ -55,15 +55,18 @@ func copyObject(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	var current json.RawMessage
-	if kind.Name == "key" {
-		return errors.New("a key cannot be copied, because only its hash is stored; gatehouse create key makes another one")
+	switch kind.Name {
+	case "secret":
+		return errors.New("a secret cannot be copied, because its contents are not shown; gatehouse secret set stores another one")
+	case "key", "keyset":
+		return fmt.Errorf("%s cannot be copied, because only hashes of keys are stored; gatehouse create %s makes another one", kind.One(), kind.Name)
 	}
 	if slices.ContainsFunc(fields, client.Assignment.IsInside) || !isCopiedByServer(kind) {
 		if current, _, err = readObject(cmd, path); err != nil {
 			return err
 		}
 	}
-	body, err := client.Body(fields, current)
+	body, err := kind.Body(fields, current)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func create(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	body, err := client.Body(fields, nil)
+	body, err := kind.Body(fields, nil)
 	if err != nil {
 		return err
 	}
@@ -118,14 +118,14 @@ func set(cmd *cobra.Command, args []string) error {
 	}
 	words := kind.Name + " " + name + " is changed"
 	if !slices.ContainsFunc(fields, client.Assignment.IsInside) {
-		body, err := client.Body(fields, nil)
+		body, err := kind.Body(fields, nil)
 		if err != nil {
 			return err
 		}
 		return sendFields(cmd, client.Request{Method: http.MethodPatch, Path: path}, body, words)
 	}
 	for tries := 1; ; tries++ {
-		err := setInside(cmd, path, fields, words)
+		err := setInside(cmd, kind, path, fields, words)
 		if !isStatus(err, http.StatusPreconditionFailed) || tries == maxTries {
 			return err
 		}
@@ -136,12 +136,12 @@ func set(cmd *cobra.Command, args []string) error {
 const maxTries = 5
 
 // setInside changes parts of fields of the object as it is read now.
-func setInside(cmd *cobra.Command, path string, fields []client.Assignment, words string) error {
+func setInside(cmd *cobra.Command, kind client.Kind, path string, fields []client.Assignment, words string) error {
 	current, etag, err := readObject(cmd, path)
 	if err != nil {
 		return err
 	}
-	body, err := client.Body(fields, current)
+	body, err := kind.Body(fields, current)
 	if err != nil {
 		return err
 	}

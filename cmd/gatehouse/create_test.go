@@ -69,7 +69,7 @@ var _ = Describe("create and set", func() {
 		Entry(nil, "tags: open /does/not/exist: no such file or directory", "set", "upstream/a", "tags=@/does/not/exist"),
 		Entry(nil, "ip=- and tags=- cannot both read standard input", "set", "upstream/a", "ip=-", "tags=-"),
 		Entry(nil, `"a" does not name a route; write SERVICE/ROUTE`, "create", "route", "a", "prefix=/"),
-		Entry(nil, "a key cannot be copied, because only its hash is stored; gatehouse create key makes another one", "copy", "key/a/b", "c"),
+		Entry(nil, "a key cannot be copied, because only hashes of keys are stored; gatehouse create key makes another one", "copy", "key/a/b", "c"),
 		Entry(nil, "name the object and its copy; usage: gatehouse copy KIND/NAME NEW [FIELD=VALUE...] [flags]", "copy", "upstream/a", "ip=1"),
 		Entry(nil, "name objects or a document (-f), not both", "delete", "upstream/a", "-f", "x.yaml"),
 		Entry(nil, `"cretae" is not a command; did you mean gatehouse create?`, "cretae", "upstream/a"),

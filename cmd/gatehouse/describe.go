@@ -92,7 +92,7 @@ func (r *remote) writeDescription(kind client.Kind, name string, object json.Raw
 		case f.Field == "status":
 			status = f.After
 		case f.Field == kind.NameField || f.Field == kind.In+"_name":
-		case !all && kind.IsStandard(f.Field, f.After):
+		case !all && (kind.IsStandard(f.Field, f.After) || isEmpty(f.After)):
 			hidden++
 		default:
 			rows = append(rows, []string{"  " + client.Printable(kind.Short(f.Field)), cell(f.After)})

@@ -198,7 +198,7 @@ func yamlToJSON(text []byte) (json.RawMessage, error) {
 
 // Body returns the fields that assignments set, as JSON. current is the object as the API shows
 // it, for those that change a part of a field; nil means a new one.
-func Body(list []Assignment, current json.RawMessage) (map[string]any, error) {
+func (k Kind) Body(list []Assignment, current json.RawMessage) (map[string]any, error) {
 	body := map[string]any{}
 	for _, a := range list {
 		if !a.IsInside() {
@@ -213,7 +213,7 @@ func Body(list []Assignment, current json.RawMessage) (map[string]any, error) {
 			}
 			tree = stored
 		}
-		changed, err := setAt(tree, a.path, a.value)
+		changed, err := setAt(tree, a.path, k.asText(a, list, current))
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", strings.ToLower(a.Field), strings.Join(a.path, "."), err)
 		}

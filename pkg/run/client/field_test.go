@@ -20,7 +20,7 @@ func bodyOf(kind, stored string, args ...string) string {
 	Expect(err).NotTo(HaveOccurred())
 	list, err := k.ParseAssignments(args, func(file string) (string, error) { return "content of " + file, nil })
 	Expect(err).NotTo(HaveOccurred())
-	body, err := client.Body(list, json.RawMessage(stored))
+	body, err := k.Body(list, json.RawMessage(stored))
 	Expect(err).NotTo(HaveOccurred())
 	raw, err := json.Marshal(body)
 	Expect(err).NotTo(HaveOccurred())
@@ -118,6 +118,11 @@ var _ = Describe("Assignments", func() {
 		Entry("a new key inside", `{"Route_config":{"timeouts":{"request":"5s"}}}`, "route", "", "config.timeouts.request=5s"),
 		Entry("a number inside", `{"Route_config":{"retries":{"attempts":2}}}`, "route", "", "config.retries.attempts=2"),
 		Entry("a text that looks like a number", `{"Filter_config":{"a":"2"}}`, "filter", "", `config.a="2"`),
+		Entry("a text of the model", `{"Filter_type":"route_filter_headers","Filter_config":{"request":{"set":{"x-a":"2","x-b":"true"}},"template":true}}`,
+			"filter", "", "config.request.set.x-a=2", "type=route_filter_headers", "config.request.set.x-b=true", "config.template=true"),
+		Entry("a text of the model, in a stored filter", `{"Filter_config":{"request":{"set":{"x-a":"2.50"}}}}`, "filter",
+			`{"filter_type":"route_filter_headers","filter_config":{}}`, "config.request.set.x-a=2.50"),
+		Entry("a number of the model", `{"Route_config":{"match":"5","retries":{"attempts":2}}}`, "route", "", "config.match=5", "config.retries.attempts=2"),
 		Entry("a key inside a stored object", `{"Route_config":{"match":"exact","timeouts":{"idle":"1s","request":"5s"}}}`,
 			"route", `{"route_config":{"match":"exact","timeouts":{"idle":"1s","request":"3s"}}}`, "config.timeouts.request=5s"),
 		Entry("two keys", `{"Route_config":{"timeouts":{"idle":"1s","request":"5s"}}}`, "route", `{}`, "config.timeouts.request=5s", "config.timeouts.idle=1s"),
@@ -156,7 +161,7 @@ var _ = Describe("Assignments", func() {
 		Expect(err).NotTo(HaveOccurred())
 		list, err := k.ParseAssignments([]string{arg}, nil)
 		Expect(err).NotTo(HaveOccurred())
-		_, err = client.Body(list, json.RawMessage(stored))
+		_, err = k.Body(list, json.RawMessage(stored))
 		Expect(err).To(MatchError(want))
 	},
 		Entry(nil, `filter_config.a.2: "2" is not an index of a list of 1`, `{"filter_config":{"a":[1]}}`, "config.a.2=1"),
