@@ -126,7 +126,8 @@ haproxy: ## fetch HAProxy, beside which make bench measures, to bin/haproxy
 	@hack/haproxy.sh
 
 .PHONY: chromium
-chromium: build envoy providers ## run the specs of HTTPS and logins with a headless Chromium from Debian (350 MB, so not in CI)
+chromium: docs envoy providers ## run the specs of HTTPS, logins and the documentation with a headless Chromium from Debian (350 MB, so not in CI)
+	@$(MAKE) --no-print-directory build
 	@hack/chromium.sh
 	go test -tags chromium ./test/clients -count=1 -ginkgo.focus Chromium
 
