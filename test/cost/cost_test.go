@@ -63,6 +63,7 @@ var _ = Describe("A request costs no more than docs/performance.md says:", Order
 				"max_connections": 1000, "max_requests": 100000, "max_age": "1h", "idle_timeout": "5m", "keepalive": "30s",
 				"headers_timeout": "5s", "slow_reader_timeout": "1m", "headers_kib": 32, "headers": 50,
 			}).start(ctx, plain, "--access-log", "off"),
+			located:    w.withCountries().start(ctx, services(rows, located), "--access-log", "off"),
 			balanced:   w.with(model.GlobalConfigProxyProtocol, object{"from": list{"127.0.0.0/8"}}).start(ctx, plain, "--access-log", "off"),
 			told:       w.withHTTP3().start(ctx, plain, "--access-log", "off"),
 			collected:  w.with(model.GlobalConfigAccessLog, object{"upstream": "collector"}).start(ctx, plain),

@@ -25,6 +25,7 @@ const (
 	told       = "HTTP/2 with TLS, `Http3` of the proxy"
 	passing    = "HTTPS, beside a service of mode `tls`"
 	bounded    = "bounds of connections"
+	located    = "a database of countries, and no list"
 	collected  = "access log to a collector"
 	chosen     = "JSON access log, not `always`"
 	textual    = "access log of text, `always`"
@@ -95,6 +96,11 @@ func parts() []part {
 		{name: leanLogged, envoy: leanLogged, host: "plain"},
 		{name: balanced, envoy: balanced, host: "plain"},
 		{name: bounded, envoy: bounded, host: "plain"},
+		{name: located, envoy: located, host: "plain"},
+		{
+			name: "a list of countries", envoy: located, host: "german",
+			kind: "vh_filter_ipaccess", config: object{"allow_countries": list{"AT", "CH", "DE"}},
+		},
 		{name: collected, envoy: collected, host: "plain"},
 		{name: chosen, envoy: chosen, host: "plain"},
 		{name: textual, envoy: textual, host: "plain"},

@@ -34,6 +34,8 @@ type world struct {
 	collector int
 	// globals are the global configs of the proxies.
 	globals list
+	// countries is the path of a database for the Envoys; empty means none.
+	countries string
 	// http3 means that the proxies tell clients about HTTP/3.
 	http3 bool
 }
@@ -47,6 +49,14 @@ func (w world) with(kind string, config object) world {
 // withHTTP3 returns a world whose proxies tell clients about HTTP/3.
 func (w world) withHTTP3() world {
 	w.http3 = true
+	return w
+}
+
+// withCountries returns a world whose Envoys know in which country a client is.
+func (w world) withCountries() world {
+	GinkgoHelper()
+	w.countries = filepath.Join(w.dir, "country.mmdb")
+	Expect(testkit.WriteCountries(w.countries, map[string]string{"127.0.0.0/8": "DE"})).To(Succeed())
 	return w
 }
 
@@ -159,8 +169,12 @@ func (w world) start(ctx context.Context, services []part, args ...string) *gate
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(http.StatusCreated), a.Body)
 	}
-	bootstrap, err := testkit.PrintBootstrap(ctx, "gw", control.XDSAddr, "--admin-addr", "127.0.0.1:0")
+	bootstrap, err := testkit.PrintBootstrap(ctx, "gw", control.XDSAddr, "--admin-addr", "127.0.0.1:0", "--node-metadata", "has=none")
 	Expect(err).NotTo(HaveOccurred())
+	if g.countries != "" { // as "gatehouse envoy" says it
+		Expect(bootstrap).To(ContainSubstring(`"has": "none"`))
+		bootstrap = strings.Replace(bootstrap, `"has": "none"`, `"gatehouse_country_database": "`+g.countries+`"`, 1)
+	}
 	g.run(ctx, bootstrap)
 	g.apply(ctx, services)
 	// From now on each instruction takes longer.

@@ -28,6 +28,8 @@ func ipAccess() policy {
 			{`{"deny":["fe80::1%eth0"]}`, "Filter_config.deny", `"fe80::1%eth0" ` + what},
 			{`{"deny":["::ffff:192.0.2.1"]}`, "Filter_config.deny", `"::ffff:192.0.2.1" ` + what},
 			{`{"allow":"192.0.2.1"}`, "Filter_config.allow", "must be a list, not a string"},
+			{`{"allow_countries":["UK"]}`, "Filter_config.allow_countries", `"UK" is not the code of a country with two letters (ISO 3166-1), such as DE`},
+			{`{"deny_asns":["AS1"]}`, "Filter_config.deny_asns", "must be a list of numbers"},
 			{`{"block":["192.0.2.1"]}`, "Filter_config", `unknown field "block"`},
 		},
 	}

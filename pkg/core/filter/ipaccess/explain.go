@@ -33,6 +33,8 @@ type asked struct {
 	// are compared with.
 	told []string
 	open map[string]string
+	// in is the range of an allow list that has the client.
+	in string
 }
 
 // wordsOf returns the word for a kind of database and the flag that sets it.
@@ -66,7 +68,7 @@ func ask(r seam.Request, client netip.Addr) (*asked, error) {
 // choose returns what the first condition that holds does. If it depends, then is nil.
 func (a *asked) choose(m *xdsmatcherv3.Matcher) (then *xdsmatcherv3.Matcher_OnMatch, v verdict, err error) {
 	for _, f := range m.GetMatcherList().GetMatchers() {
-		a.told, a.open = nil, map[string]string{}
+		a.told, a.in, a.open = nil, "", map[string]string{}
 		switch v, err := a.holds(f.GetPredicate()); {
 		case err != nil || v == depends:
 			return nil, v, err
@@ -95,7 +97,8 @@ func (a *asked) holds(p *predicate) (verdict, error) {
 		}
 		for _, c := range ranges.GetCidrRanges() {
 			addr, err := netip.ParseAddr(c.GetAddressPrefix())
-			if err == nil && netip.PrefixFrom(addr, int(c.GetPrefixLen().GetValue())).Contains(a.client) {
+			if p := netip.PrefixFrom(addr, int(c.GetPrefixLen().GetValue())); err == nil && p.Contains(a.client) {
+				a.in = p.String()
 				return yes, nil
 			}
 		}
@@ -164,6 +167,9 @@ func (a *asked) find(key string) (value string, known bool) {
 // why says what is known of the kinds that conditions looked at, in words that follow "it".
 func (a *asked) why() string {
 	var list []string
+	if a.in != "" {
+		list = append(list, "is in "+a.in)
+	}
 	for _, key := range a.told {
 		word, plural, flag := wordsOf(key)
 		value, known := a.find(key)

@@ -190,9 +190,6 @@ func isRefused(r seam.Request) (v verdict, why string, err error) {
 			if then, v, err = where.choose(matcher); err == nil && v == depends {
 				return depends, where.openQuestion(), nil
 			}
-			if v == yes {
-				why = "is in none of the lists that allow it, or in one that does not"
-			}
 			if told := where.why(); told != "" {
 				why = told
 			}
