@@ -30,6 +30,7 @@ var _ = Describe("What a service of another mode than http cannot have", func() 
 		made("/proxy", "Name=gw&Http_port=8080&Https_port=8443")
 		made("/filter", "Filter_name=head&Filter_type=route_filter_headers&Filter_config={\"request\":{\"set\":{\"x-a\":\"b\"}}}")
 		made("/filter", "Filter_name=ip&Filter_type=vh_filter_ipaccess&Filter_config={\"deny\":[\"192.0.2.7\"]}")
+		made("/filter", "Filter_name=where&Filter_type=vh_filter_ipaccess&Filter_config={\"deny_asns\":[64500]}")
 		made("/service", "Service_Name=db&Mode=tcp&Port=5432&fqdn=*")
 		made("/service", "Service_Name=dns&Mode=udp&Port=5432&fqdn=*")
 		made("/service", "Service_Name=pass&Mode=tls&fqdn=a.example")
@@ -58,6 +59,7 @@ var _ = Describe("What a service of another mode than http cannot have", func() 
 			{"PATCH", "/service/db/route/root", `Route_config={"timeouts":{"request":"1s"}}`, "422 Route_config.timeouts: may have idle and stream only"},
 			{"POST", "/service/db/filter/head", "", `422 filter "head" is of type "route_filter_headers", which is about requests, and service "db" is of mode tcp`},
 			{"POST", "/service/db/route/root/filter/head", "", `422 filter "head" is of type "route_filter_headers"`},
+			{"POST", "/service/db/filter/where", "", `422 filter "where" has countries or networks, which are looked up for requests only: use allow and deny, and service "db" is of mode tcp`},
 			{"POST", "/service/pass/route/root/upstream/secret", "", `422 upstream "secret" has Upstream_protocol tls, and a service of mode tls passes on what it gets`},
 			{"PATCH", "/service/web", "Mode=tls&fqdn=b.example", `422 service "web" cannot be of mode tls: it has more than one route; Route_prefix of route "more" must be "/"`},
 			{"PATCH", "/service/web", "Mode=tls&fqdn=b.example", `filter "head" is of type "route_filter_headers"`},
@@ -92,6 +94,8 @@ var _ = Describe("What a service of another mode than http cannot have", func() 
 		Expect(call("POST", "/service/db/filter/ip", "")).To(HavePrefix("201"))
 		Expect(call("PATCH", "/filter/ip", "Filter_type=route_filter_headers&Filter_config={\"request\":{\"set\":{\"x-a\":\"b\"}}}")).To(
 			And(HavePrefix("422"), ContainSubstring(`service \"db\" is of mode tcp`)))
+		Expect(call("PATCH", "/filter/ip", `Filter_config={"deny_countries":["DE"]}`)).To(
+			And(HavePrefix("422"), ContainSubstring("has countries or networks, which are looked up for requests only")))
 	})
 
 	It("has a bound on the ports of a proxy", func() {

@@ -50,7 +50,10 @@ var _ = Describe("a service of mode tcp, tls or udp", func() {
 		for what, tree := range map[string]*model.ServiceTree{
 			"has filter f of type vh_filter_maintenance": l4Tree(model.ModeTCP, 1, 1, "*", &model.Filter{Name: "f", Type: model.FilterMaintenance, Config: `{}`}),
 			"has filter f of type vh_filter_ipaccess":    l4Tree(model.ModeTCP, 1, 1, "*", &model.Filter{Name: "f", Type: model.FilterIPAccess, Config: `{"deny":["nobody"]}`}),
-			"whose key cannot be opened":                 sealed, "only their weights may differ": two, "Route_prefix must be": path,
+			"has filter where of type vh_filter_ipaccess": l4Tree(model.ModeTCP, 1, 1, "*", &model.Filter{
+				Name: "where", Type: model.FilterIPAccess, Config: `{"deny_countries":["DE"]}`,
+			}),
+			"whose key cannot be opened": sealed, "only their weights may differ": two, "Route_prefix must be": path,
 			"which has Upstream_protocol tls": hidden, "has 2 routes": routes,
 		} {
 			open := func(string, string) (string, error) { return "", errors.New("another key") }
