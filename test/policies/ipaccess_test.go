@@ -29,7 +29,7 @@ func ipAccess() policy {
 			{`{"deny":["::ffff:192.0.2.1"]}`, "Filter_config.deny", `"::ffff:192.0.2.1" ` + what},
 			{`{"allow":"192.0.2.1"}`, "Filter_config.allow", "must be a list, not a string"},
 			{`{"allow_countries":["UK"]}`, "Filter_config.allow_countries", `"UK" is not the code of a country with two letters (ISO 3166-1), such as DE`},
-			{`{"deny_asns":["AS1"]}`, "Filter_config.deny_asns", "must be a list of numbers"},
+			{`{"deny_asns":["AS1"]}`, "Filter_config.deny_asns", "must be a whole number, not a string"},
 			{`{"block":["192.0.2.1"]}`, "Filter_config", `unknown field "block"`},
 		},
 	}
