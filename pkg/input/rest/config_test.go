@@ -219,6 +219,13 @@ var _ = Describe("A document that is deleted", func() {
 		Expect(a.putConfig("?delete=true", wholeDocument).body).To(ContainSubstring(`"deleted":0`))
 	})
 
+	It("takes what names others in a field away before these", func() {
+		a := startAPI()
+		const named = "version: 1\nkeysets:\n- {keyset_name: k}\nfilters:\n- {filter_name: f, filter_type: http_filter_apikey, filter_config: {keys: k}}\n"
+		Expect(a.putConfig("", named).status).To(Equal(200))
+		Expect(a.putConfig("?delete=true", named).body).To(ContainSubstring(`"deleted":2`))
+	})
+
 	It("is refused as a whole if others need what it names", func() {
 		a := startAPI()
 		a.given(everything()...)

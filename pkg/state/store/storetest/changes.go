@@ -77,6 +77,25 @@ func revisionSpecs(h *harness) {
 		Expect(list("a", 4, 5)).To(Equal([][]any{{int64(1), "tester", "", 2}}))
 	})
 
+	It("change an object if they change what is inside of it", func(ctx SpecContext) {
+		h.create(ctx, service("s", "s.example"), service("s2", "s2.example"))
+		h.create(ctx, route("s", "r"))
+		h.create(ctx, route("s2", "r"))
+		of := func(key model.Key) (found []int64) {
+			Expect(h.store.Read(ctx, func(r store.Reader) error {
+				list, err := r.RevisionsOf(key, 0, 9)
+				for _, is := range list {
+					found = append(found, is.Revision)
+				}
+				return err
+			})).To(Succeed())
+			return found
+		}
+		Expect(of(model.ServiceKey("s"))).To(Equal([]int64{2, 1}))
+		Expect(of(model.ServiceKey("s2"))).To(Equal([]int64{3, 1}))
+		Expect(of(model.RouteKey("s", "r"))).To(Equal([]int64{2}))
+	})
+
 	It("do not increase if nothing changes", func(ctx SpecContext) {
 		h.create(ctx, upstream("a"))
 		Expect(h.write(ctx, func(store.Writer) error { return nil })).To(Equal(int64(1)))
