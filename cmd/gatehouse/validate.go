@@ -19,17 +19,20 @@ func newValidate() *cobra.Command {
 in an empty database in a temporary directory, which is removed. It calls nobody and reads no
 settings. Each error has its file, line and column.
 
-The document must contain all that its objects name; give more files with -f. A secret may be
+The document must contain all that its objects name: give more files with -f, or --partial for
+the document of one team among several. A secret may be
 a reference without contents, as "gatehouse dump" writes it, and contents that are sealed are
 not opened. What the settings of a server forbid (addresses of upstreams, scripts) is not
 known here: "gatehouse diff" asks the server. Exit code 1 means that there are errors.`,
 		Example: `  gatehouse validate -f gateway.yaml
   gatehouse validate -f conf.d -R
-  gatehouse validate -f shared.yaml -f team-a.yaml -o json`,
+  gatehouse validate -f shared.yaml -f team-a.yaml -o json
+  gatehouse validate -f team-a.yaml --partial`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return validate(cmd) },
 	}
 	withFiles(cmd)
+	cmd.Flags().Bool("partial", false, "the document is a part of a configuration: what it names and does not have is a warning")
 	return withFormat(cmd, "", formatTable, formatJSON, formatYAML)
 }
 
@@ -49,7 +52,7 @@ func validate(cmd *cobra.Command) error {
 	if json.Valid(doc.Data) {
 		mediaType = "application/json"
 	}
-	v, err := app.Validate(cmd.Context(), doc.Data, mediaType)
+	v, err := app.Validate(cmd.Context(), doc.Data, mediaType, isSet(cmd, "partial"))
 	if err != nil {
 		return &runError{fmt.Errorf("checking the document: %w", err)}
 	}

@@ -54,15 +54,18 @@ const maxFindings = 100
 
 // Validate applies a document to an empty store in a temporary directory, which it removes, compiles it as a server does
 // before it stores anything, and takes all back. There is no listener. Addresses of upstreams and scripts are allowed,
-// because the settings of the server that will get the document are not known. mediaType is that of document.Parse. The
-// error is about the work, not about the document.
-func Validate(ctx context.Context, data []byte, mediaType string) (v Validation, err error) {
+// because the settings of the server that will get the document are not known. mediaType is that of document.Parse. A
+// partial document may name what it does not have. The error is about the work, not about the document.
+func Validate(ctx context.Context, data []byte, mediaType string, partial bool) (v Validation, err error) {
 	doc, err := document.Parse(data, mediaType)
 	if err != nil {
 		v.Errors = findings(err, nil)
 		return v, nil
 	}
 	v.Objects = len(doc.Items)
+	if partial {
+		v.Warnings = assumeNamed(doc)
+	}
 	dir, err := os.MkdirTemp("", "gatehouse-validate-")
 	if err != nil {
 		return v, err

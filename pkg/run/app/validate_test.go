@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -31,7 +32,7 @@ var _ = Describe("Validate", func() {
 		GinkgoHelper()
 		dir := GinkgoT().TempDir()
 		GinkgoT().Setenv("TMPDIR", dir)
-		v, err := app.Validate(GinkgoT().Context(), []byte(text), "")
+		v, err := app.Validate(GinkgoT().Context(), []byte(text), "", false)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(os.ReadDir(dir)).To(BeEmpty(), "files are left")
 		return v
@@ -54,6 +55,42 @@ filters:
 `)
 		Expect(v.Errors).To(BeEmpty())
 		Expect(v.Assumed).To(Equal(2))
+	})
+
+	It("takes what a partial document does not have for good, and checks the rest", func() {
+		v, err := app.Validate(GinkgoT().Context(), []byte(`version: 1
+upstreams:
+- {upstream_name: blue, upstream_ip: 10.0.0.1, upstream_port: 8443, upstream_protocol: tls, upstream_client_certificate: theirs}
+filters:
+- {filter_name: keys, filter_type: http_filter_apikey, filter_config: {keys: partners}}
+services:
+- service_name: shop
+  fqdn: shop.example.com
+  proxies: [gw]
+  filters: [keys, login]
+  secrets: [tls]
+  routes:
+  - {route_name: root, route_prefix: /, upstreams: [blue, green]}
+  - {route_name: lua, route_prefix: /lua, filters: [script]}
+`), "", true)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(v.Errors).To(BeEmpty())
+		Expect(v.Objects).To(Equal(5))
+		var missing []string
+		for _, w := range v.Warnings {
+			missing = append(missing, fmt.Sprint(w.Line, " ", w.Message))
+		}
+		const good = " is not in the document: taken for good"
+		Expect(missing).To(ConsistOf(`3 secret "theirs"`+good, `5 keyset "partners"`+good, `9 proxy "gw"`+good, `10 filter "login"`+good,
+			`11 secret "tls"`+good, `13 upstream "green"`+good, `14 filter "script"`+good))
+
+		v, err = app.Validate(GinkgoT().Context(), []byte("version: 1\nproxies: [{name: gw, services: [a, b]}]\n"), "", true)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(v.Errors).To(BeEmpty())
+
+		v, err = app.Validate(GinkgoT().Context(), []byte("version: 1\nfilters:\n- {filter_name: lua, filter_type: http_filter_lua, filter_config: {script: \"x(\"}}\n"), "", true)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(v.Errors).To(HaveLen(1))
 	})
 
 	DescribeTable("finds all errors with their lines", func(edit func(string) string, want ...app.Finding) {
