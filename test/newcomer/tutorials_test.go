@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -14,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
 // step is a part of a tutorial: a file to save, or a command with what it shows.
@@ -26,7 +29,7 @@ type step struct {
 var (
 	fence = regexp.MustCompile("(?s)(?:`([a-z-]+\\.yaml)`[^`]*)?\n```([a-z]*)\n(.*?)\n```\n")
 	// What listens in a tutorial, on a port that is free on any machine but one that runs specs.
-	portOf = regexp.MustCompile(`http\.server (\d+) |-accept 127\.0\.0\.1:(\d+) |port: (15432)\n`)
+	portOf = regexp.MustCompile(`http\.server (\d+) |-accept 127\.0\.0\.1:(\d+) |port: (15432)\n|-addr 127\.0\.0\.1:(\d+) |http_port: (8080),`)
 )
 
 // stepsOf returns the steps of a tutorial. A YAML block after a name is saved; in a block without a language, a line with
@@ -50,12 +53,31 @@ func stepsOf(text string) (list []step) {
 	return list
 }
 
+// database is the address of one in a tutorial.
+const database = "postgres://gatehouse:secret@127.0.0.1/gatehouse"
+
+// startDatabase returns the address of an empty one.
+func startDatabase() string {
+	GinkgoHelper()
+	server, err := postgres.Start(limit(), GinkgoT().TempDir())
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(server.Stop)
+	return server.URL("postgres")
+}
+
 // learner follows a tutorial in an empty folder.
 type learner struct {
 	dir     string
 	gateway gateway
 	changes []string
 	log     string
+	// jobs are what runs in the background, besides a standalone gateway, in the order of the shell.
+	jobs []*exec.Cmd
+}
+
+// address returns where something listens that has this port in the tutorial.
+func (l *learner) address(port string) string {
+	return "127.0.0.1:" + l.changes[slices.Index(l.changes, port)+1]
 }
 
 // follow follows a step.
@@ -76,10 +98,16 @@ func (l *learner) follow(s step) {
 		cmd.Dir = l.dir
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		Expect(cmd.Start()).To(Succeed())
+		l.jobs = append(l.jobs, cmd)
 		DeferCleanup(func() {
-			Expect(cmd.Process.Kill()).To(Succeed())
-			_ = cmd.Wait() // killed
+			_ = cmd.Process.Signal(syscall.SIGTERM) // unless it has ended
+			_ = cmd.Wait()
 		})
+	case strings.HasPrefix(s.command, "kill %"):
+		job, err := strconv.Atoi(strings.TrimPrefix(s.command, "kill %"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(l.jobs[job-1].Process.Signal(syscall.SIGTERM)).To(Succeed())
+		_ = l.jobs[job-1].Wait()
 	default:
 		l.run(s)
 	}
@@ -103,7 +131,7 @@ func (l *learner) run(s step) {
 	for _, text := range s.shows {
 		shows = And(shows, ContainSubstring(text))
 	}
-	if writes := regexp.MustCompile(`gatehouse (apply|import)|:1323/|^sed|^for`); writes.MatchString(s.command) && !strings.Contains(s.command, "metrics") {
+	if writes := regexp.MustCompile(`^(gatehouse (apply|import|secret|pki)|curl -sS -(d|X POST) |sed|for|mkdir|openssl)`); writes.MatchString(s.command) {
 		Expect(run()).To(shows, s.command)
 		return
 	}
@@ -116,7 +144,7 @@ func terminal() string {
 	binary, err := filepath.Abs("../../bin/gatehouse")
 	Expect(err).NotTo(HaveOccurred())
 	dir := GinkgoT().TempDir()
-	write(dir, "gatehouse", "#!/bin/sh\ncase $1 in secret) exec "+binary+" \"$@\" ;; *) exec "+binary+" \"$@\" -o table ;; esac\n")
+	write(dir, "gatehouse", "#!/bin/sh\ncase $1 in secret | serve | envoy | pki) exec "+binary+" \"$@\" ;; *) exec "+binary+" \"$@\" -o table ;; esac\n")
 	Expect(os.Chmod(filepath.Join(dir, "gatehouse"), 0o700)).To(Succeed()) //nolint:gosec // it is a program
 	return dir
 }
@@ -134,9 +162,16 @@ var _ = Describe("A tutorial", func() {
 			GinkgoT().Setenv("PATH", terminal()+":"+os.Getenv("PATH"))
 			GinkgoT().Setenv("HOME", l.dir)
 			for _, m := range portOf.FindAllStringSubmatch(string(text), -1) {
-				port, err := testkit.FreePort()
-				Expect(err).NotTo(HaveOccurred())
-				l.changes = append(l.changes, m[1]+m[2]+m[3], fmt.Sprint(port))
+				if old := strings.Join(m[1:], ""); !slices.Contains(l.changes, old) {
+					port, err := testkit.FreePort()
+					Expect(err).NotTo(HaveOccurred())
+					l.changes = append(l.changes, old, fmt.Sprint(port))
+				}
+			}
+			if strings.Contains(string(text), database) { // its control planes are not standalone
+				l.changes = append(l.changes, database, startDatabase())
+				l.gateway.api, l.gateway.http = l.address("1323"), l.address("8080")
+				GinkgoT().Setenv("GATEHOUSE_SERVER", "http://"+l.gateway.api)
 			}
 			steps := stepsOf(string(text))
 			Expect(len(steps)).To(BeNumerically(">", 6))
