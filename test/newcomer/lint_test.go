@@ -25,6 +25,7 @@ func newModule() module {
 	write(m.dir, "m.go", code)
 	write(m.dir, "ratelimit/go.mod", "module example.com/ratelimit"+gomod)
 	write(m.dir, "ratelimit/m.go", code)
+	write(m.dir, "hack/docs/main.go", "package main\n\nfunc main() {}\n")
 	write(m.dir, "hack/systemd/gatehouse.service", "[Service]\nExecStart=/usr/local/bin/gatehouse serve\n")
 	// Messages of the linter to its users, without findings.
 	m.program("bin/tools/golangci-lint", "echo 'level=info msg=cache' >&2; echo '0 issues.'")
@@ -123,6 +124,7 @@ var _ = Describe("make lint", func() {
 		write(m.dir, "ratelimit/m.go", "package m\n")
 		write(m.dir, "hack/broken.sh", "if true; then\n")
 		m.program("hack/crds.sh", "echo 'they are stale'")
+		write(m.dir, "hack/docs/main.go", "package main\n\nfunc main() { panic(\"a dead link\") }\n")
 		m.program("bin/tools/golangci-lint", "echo 'm.go:1:1: bad'; echo '1 issues:'; exit 1")
 		write(m.dir, "hack/docs/main.go", "package main\n\nfunc main() { panic(\"a dead link\") }\n")
 		code, lines, said := m.lint()
@@ -131,7 +133,7 @@ var _ = Describe("make lint", func() {
 			"WRONG shell syntax", "ok    units of systemd", "WRONG golangci-lint", "WRONG documentation (make docs)",
 		}), said)
 		Expect(said).To(And(ContainSubstring("\nm.go\n"), ContainSubstring("-require example.com/dep v1.0.0\n"), ContainSubstring("hack/broken.sh: line "),
-			ContainSubstring("m.go:1:1: bad\n"), HaveSuffix("error: make lint found something\n")))
+			ContainSubstring("m.go:1:1: bad\n"), ContainSubstring("a dead link"), HaveSuffix("error: make lint found something\n")))
 		Expect(code).To(Equal(1))
 	})
 
