@@ -67,8 +67,8 @@ type Params struct {
 	Metadata, StatsTags map[string]string
 	// Loopback requests listeners on the loopback address only.
 	Loopback bool
-	// CountryDatabase and ASNDatabase are absolute paths of files of MaxMind's format (.mmdb) that the Envoy can read; empty
-	// means that it has none. Envoy ends if one cannot be read when a listener names it.
+	// CountryDatabase and ASNDatabase are absolute paths of files of MaxMind's format (.mmdb) that the Envoy can read;
+	// empty means that it has none. Envoy ends if one cannot be read when a listener names it.
 	CountryDatabase, ASNDatabase string
 	// TLS says how the control plane and the Envoy authenticate to each other; nil
 	// means no TLS.

@@ -2,8 +2,8 @@ package model
 
 import "strings"
 
-// countryCodes are the codes with two letters of ISO 3166-1, with a space before and after each, and XK, which databases
-// use for Kosovo (the standard leaves it to its users).
+// countryCodes are the codes with two letters of ISO 3166-1, with a space before and after each, and XK, which
+// databases use for Kosovo (the standard leaves it to its users).
 const countryCodes = " " +
 	"AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT " +
 	"BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH " +

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// IPAccessFilter allows requests from some addresses, countries and networks, and refuses others. The filters of a service
-// and a route both apply: a client must be in one of the allow lists of each filter that has any, and in no deny list.
+// IPAccessFilter allows requests from some addresses, countries and networks, and refuses others. The filters of a
+// service and a route both apply: a client must be in one of the allow lists of each filter that has any, and in no
+// deny list.
 // +page=ipaccess.md
 // +minProperties=1
 // +example={allow: [192.0.2.0/24, "2001:db8::/32"], deny: [192.0.2.7]}
 type IPAccessFilter struct {
-	// Addresses and ranges that are allowed; absent means all.
+	// Addresses and ranges that are allowed. Without any allow list, all are.
 	// +minItems=1
 	// +maxItems=maxRanges
 	Allow []string `json:"allow"`

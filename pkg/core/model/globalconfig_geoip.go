@@ -1,8 +1,8 @@
 package model
 
-// GeoIPConfig tells backends where clients are, in headers. Those of clients are removed, on all routes, also by an Envoy
-// without a database. If several global configs of the type apply to a proxy, the first one by name does. A change of it
-// changes the listeners.
+// GeoIPConfig tells backends where clients are, in headers. Those of clients are removed, on all routes, also by an
+// Envoy without a database. If several global configs of the type apply to a proxy, the first one by name does. A
+// change of it changes the listeners.
 // +page=ipaccess.md
 // +minProperties=1
 // +example={country_header: x-country-code, asn_header: x-asn}

@@ -57,9 +57,9 @@ func (p *Proxy) Clash(a, b *Service) string {
 // thread of Envoy.
 const MaxL4Ports = 100
 
-// L4Refusal returns why a filter does not work for connections, in words that follow its name; empty means that it does.
-// Most are about requests. Envoy looks up countries when a connection already has its filters, and a backend that speaks
-// first would have told the client something.
+// L4Refusal returns why a filter does not work for connections, in words that follow its name; empty means that it
+// does. Most are about requests. Envoy looks up countries when a connection already has its filters, and a backend that
+// speaks first would have told the client something.
 func (f *Filter) L4Refusal() string {
 	if f.Type != FilterIPAccess {
 		return fmt.Sprintf("is of type %q, which is about requests", f.Type)

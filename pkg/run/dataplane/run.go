@@ -31,8 +31,8 @@ type RunOptions struct {
 	// Init says that this process is process 1 of a container, which inherits orphans.
 	// An Envoy that replaces it does not reap them.
 	Init bool
-	// CountryDatabase and ASNDatabase are files of which Envoy gets checked copies; empty means none. With one, this process
-	// stays as Envoy's parent, and Drain 0 means 5 s.
+	// CountryDatabase and ASNDatabase are files of which Envoy gets checked copies; empty means none. With one, this
+	// process stays as Envoy's parent, and Drain 0 means 5 s.
 	CountryDatabase, ASNDatabase string
 	Log                          *slog.Logger
 }

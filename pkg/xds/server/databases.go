@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// databasesOf returns the databases of addresses that the Envoy has, see envoy.Params. It concerns this Envoy only: one that
-// has no such file would end.
+// databasesOf returns the databases of addresses that the Envoy has, see envoy.Params. It concerns this Envoy only: one
+// that has no such file would end.
 func databasesOf(node *corev3.Node) snapshot.Databases {
 	file := func(name string) string {
 		p := node.GetMetadata().GetFields()[name].GetStringValue()

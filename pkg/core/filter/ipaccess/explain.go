@@ -29,8 +29,8 @@ type asked struct {
 	client  netip.Addr
 	// has are the kinds that the Envoy looks up for the request.
 	has map[string]bool
-	// told are the kinds that conditions looked at, and open those of them that only Envoy knows, with the values that they
-	// are compared with.
+	// told are the kinds that conditions looked at, and open those of them that only Envoy knows, with the values that
+	// they are compared with.
 	told []string
 	open map[string]string
 	// in is the range of an allow list that has the client.

@@ -22,9 +22,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 )
 
-// These are the filters of an Envoy with a database, in their order. Envoy's own one writes what it finds into headers of
-// the request, and leaves the client's there if it finds nothing. What the lists compare is in the state of the request,
-// which no client can set: without these filters, it has nothing.
+// These are the filters of an Envoy with a database, in their order. Envoy's own one writes what it finds into headers
+// of the request, and leaves the client's there if it finds nothing. What the lists compare is in the state of the
+// request, which no client can set: without these filters, it has nothing.
 const (
 	lookup  = "envoy.filters.http.geoip"
 	forged  = lookup + "/forged"

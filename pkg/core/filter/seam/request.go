@@ -25,8 +25,8 @@ type Request struct {
 	Path, Query string
 	// Client is the address of the client.
 	Client string
-	// Where returns what the Envoy's databases say of an address, empty for what they do not have. Nil means that this is not
-	// known here.
+	// Where returns what the Envoy's databases say of an address, empty for what they do not have. Nil means that this
+	// is not known here.
 	Where func(netip.Addr) (country, network string)
 	// VirtualHost and Route are those of the request. On is the filter of the listener.
 	VirtualHost *routev3.VirtualHost
