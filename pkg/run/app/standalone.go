@@ -67,10 +67,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		plane.close()
 		return err
 	}
-	bootstrap, err := envoy.Bootstrap(plane.xds.params(envoy.Params{
-		Node: cfg.Proxy, AdminSocket: adminSocket, Parent: running.upstreams.Parent, Zone: cfg.Zone,
-		CountryDatabase: databases.Copies().Country, ASNDatabase: databases.Copies().ASN,
-	}))
+	bootstrap, err := envoy.Bootstrap(plane.xds.params(ownParams(cfg, running, adminSocket, databases.Copies())))
 	if err != nil {
 		plane.close()
 		return err
@@ -106,6 +103,14 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		group.Go(func() error { return runDemo(planeCtx, cfg, env, plane, own, child) })
 	}
 	return group.Wait()
+}
+
+// ownParams are for the bootstrap of the program's own Envoy.
+func ownParams(cfg config.Config, running ownEnvoy, adminSocket string, copies geoip.Files) envoy.Params {
+	return envoy.Params{
+		Node: cfg.Proxy, AdminSocket: adminSocket, Parent: running.upstreams.Parent, Zone: cfg.Zone,
+		CountryDatabase: copies.Country, ASNDatabase: copies.ASN,
+	}
 }
 
 func accessLog(env Env) io.Writer {

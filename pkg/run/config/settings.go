@@ -62,7 +62,8 @@ func Settings(command string) []Setting {
 
 func table() []Setting {
 	return slices.Concat(serverSettings(), xdsSettings(), planSettings(), rateLimitSettings(), upstreamSettings(),
-		certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings(), connectSettings(), kubernetesSettings())
+		certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings(), databaseSettings(),
+		connectSettings(), kubernetesSettings())
 }
 
 func serverSettings() []Setting {
@@ -363,19 +364,6 @@ func proxySettings() []Setting {
 			}),
 		},
 		{
-			Name: "geoip-country", Type: "file", commands: []string{Standalone, Envoy},
-			Usage: "database of countries in MaxMind's format, for filters that name countries; " +
-				"the Envoy reads a checked copy, also of files that replace it",
-			allowed: "a path",
-			set:     setter(func(c *Config) *string { return &c.GeoIPCountry }, anyText),
-		},
-		{
-			Name: "geoip-asn", Type: "file", commands: []string{Standalone, Envoy},
-			Usage:   "database of networks (autonomous systems) in MaxMind's format, for filters that name networks",
-			allowed: "a path",
-			set:     setter(func(c *Config) *string { return &c.GeoIPASN }, anyText),
-		},
-		{
 			Name: "admin-socket", Type: "file", commands: []string{Bootstrap, Envoy, Ready},
 			Usage: "Unix socket for Envoy's admin endpoint in place of --admin-addr: all paths, " +
 				"only for the user that runs Envoy",
@@ -387,6 +375,25 @@ func proxySettings() []Setting {
 			Usage:   "run a small backend; if the store is empty, configure a first service and print the calls",
 			allowed: "true or false",
 			set:     setter(func(c *Config) *bool { return &c.Demo }, boolean),
+		},
+	}
+}
+
+// databaseSettings are files that say where addresses are.
+func databaseSettings() []Setting {
+	return []Setting{
+		{
+			Name: "geoip-country", Type: "file", commands: []string{Standalone, Envoy},
+			Usage: "database of countries in MaxMind's format, for filters that name countries; " +
+				"the Envoy reads a checked copy, also of files that replace it",
+			allowed: "a path",
+			set:     setter(func(c *Config) *string { return &c.GeoIPCountry }, anyText),
+		},
+		{
+			Name: "geoip-asn", Type: "file", commands: []string{Standalone, Envoy},
+			Usage:   "database of networks (autonomous systems) in MaxMind's format, for filters that name networks",
+			allowed: "a path",
+			set:     setter(func(c *Config) *string { return &c.GeoIPASN }, anyText),
 		},
 	}
 }

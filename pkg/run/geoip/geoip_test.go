@@ -75,8 +75,8 @@ var _ = Describe("The databases of an Envoy", func() {
 		Expect(where("2001:db8::1")).To(Equal(" "))
 	})
 
-	DescribeTable("are not those that Envoy could not use", func(make func(path string) error, why string) {
-		Expect(make(at("bad.mmdb"))).To(Succeed())
+	DescribeTable("are not those that Envoy could not use", func(write func(path string) error, why string) {
+		Expect(write(at("bad.mmdb"))).To(Succeed())
 		k := open(geoip.Files{Country: at("bad.mmdb")})
 		Expect(k.Copies()).To(Equal(geoip.Files{}))
 		Expect(log.String()).To(And(ContainSubstring(why), ContainSubstring("--geoip-country "+at("bad.mmdb"))))
