@@ -68,6 +68,10 @@ var _ = Describe("The output of the chart", func() {
 			HaveKeyWithValue("GATEHOUSE_PROXY", "gatehouse"), HaveKeyWithValue("GATEHOUSE_XDS_ADDR", "gatehouse-xds.gw.svc:18000"),
 			HaveKeyWithValue("GATEHOUSE_DRAIN_TIME", "30s"), HaveKeyWithValue("GATEHOUSE_ADMIN_ADDR", "0.0.0.0:9001"), HaveKeyWithValue("GATEHOUSE_MAX_HEAP", "640MiB"),
 		))
+		Expect(envoy.environment()).To(HaveKeyWithValue("GATEHOUSE_ZONE", map[string]any{
+			"fieldRef": map[string]any{"fieldPath": "metadata.labels['topology.kubernetes.io/zone']"},
+		}), "which the kube-apiserver copies from the node")
+		Expect(render("envoy: {zone: rack-1}").get("Deployment/gatehouse-envoy-gatehouse").environment()).To(HaveKeyWithValue("GATEHOUSE_ZONE", "rack-1"))
 		Expect(envoy.at("spec.template.spec.terminationGracePeriodSeconds")).To(BeEquivalentTo(45))
 		Expect(envoy.at("spec.template.spec.containers.0.lifecycle.preStop.sleep.seconds")).To(BeEquivalentTo(5))
 		Expect(envoy.at("spec.strategy.rollingUpdate")).To(Equal(map[string]any{"maxSurge": float64(1), "maxUnavailable": float64(0)}))
