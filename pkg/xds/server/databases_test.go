@@ -3,7 +3,9 @@ package server_test
 import (
 	"log/slog"
 	"strings"
+	"sync/atomic"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -32,17 +34,25 @@ var _ = Describe("an Envoy with databases of addresses", func() {
 	var (
 		registry *status.Registry
 		s        *server.Server
+		b        *snapshot.Builder
+		plain    *snapshot.Resource
+		named    snapshot.Named
+		made     atomic.Int32
 	)
 	BeforeEach(func() {
-		b := snapshot.NewBuilder(nil, nil)
-		b.SetListeners([]*snapshot.Resource{listener("plain")}, snapshot.Named{
+		b = snapshot.NewBuilder(nil, nil)
+		made.Store(0)
+		plain = listener("plain")
+		named = snapshot.Named{
 			Wants: snapshot.Wants{Country: true},
 			Located: map[string]func(snapshot.Databases) (*snapshot.Resource, error){
 				"http-0.0.0.0:8080": func(d snapshot.Databases) (*snapshot.Resource, error) {
+					made.Add(1)
 					return listener(d.Country + " " + d.ASN), nil
 				},
 			},
-		})
+		}
+		b.SetListeners([]*snapshot.Resource{plain}, named)
 		registry = status.NewRegistry()
 		s = server.New(server.Options{Status: registry, Log: slog.New(slog.DiscardHandler)})
 		s.Publish(1, map[string]*snapshot.Snapshot{"gw": b.Snapshot(1)})
@@ -75,6 +85,23 @@ var _ = Describe("an Envoy with databases of addresses", func() {
 		Entry("a long path", map[string]any{"gatehouse_country_database": "/" + strings.Repeat("x", 2000) + ".mmdb"}, "plain"),
 		Entry("a line break", map[string]any{"gatehouse_country_database": "/a\n.mmdb"}, "plain"),
 	)
+
+	It("gets other listeners only when they change", func() {
+		said, err := structpb.NewStruct(map[string]any{"gatehouse_country_database": "/c.mmdb", "gatehouse_listeners": "loopback"})
+		Expect(err).NotTo(HaveOccurred())
+		c := dialClient(serveGRPC(s.GRPC()))
+		c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.ListenerType, Node: &corev3.Node{Id: "gw", Metadata: said}})
+		Expect(c.next().GetTypeUrl()).To(Equal(snapshot.ListenerType))
+		c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.ClusterType})
+		Expect(c.next().GetTypeUrl()).To(Equal(snapshot.ClusterType))
+		cluster, err := snapshot.NewCluster(&clusterv3.Cluster{Name: "blue"})
+		Expect(err).NotTo(HaveOccurred())
+		named.Clusters = []*snapshot.Resource{cluster}
+		b.SetListeners([]*snapshot.Resource{plain}, named)
+		s.Publish(2, map[string]*snapshot.Snapshot{"gw": b.Snapshot(2)})
+		Expect(c.next().GetResources()).To(HaveLen(1))
+		Expect(made.Load()).To(BeEquivalentTo(1))
+	})
 
 	It("may be a sidecar too", func() {
 		name, stats := received(map[string]any{"gatehouse_country_database": "/c.mmdb", "gatehouse_listeners": "loopback"})

@@ -158,18 +158,28 @@ func (st *stream) wanted() *snapshot.Snapshot {
 		return nil
 	}
 	if st.databases != (snapshot.Databases{}) {
-		if snap != st.common {
-			st.common, st.own = snap, snap.WithDatabases(st.databases)
-			if st.loopback {
-				st.own = st.own.OnLoopback()
-			}
-		}
-		return st.own
+		return st.located(snap)
 	}
 	if !st.loopback {
 		return snap
 	}
 	return snap.OnLoopback()
+}
+
+// located returns the snapshot for an Envoy with databases. It makes listeners again only if they changed.
+func (st *stream) located(snap *snapshot.Snapshot) *snapshot.Snapshot {
+	switch {
+	case snap == st.common:
+		return st.own
+	case st.common != nil && slices.Equal(snap.Listeners, st.common.Listeners):
+		st.own = snap.WithListeners(st.own.Listeners)
+	case st.loopback:
+		st.own = snap.WithDatabases(st.databases).OnLoopback()
+	default:
+		st.own = snap.WithDatabases(st.databases)
+	}
+	st.common = snap
+	return st.own
 }
 
 func (st *stream) receive(ctx context.Context, to chan<- *discoveryv3.DeltaDiscoveryRequest) error {

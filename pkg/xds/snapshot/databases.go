@@ -8,6 +8,13 @@ type Databases struct{ Country, ASN string }
 // Wants are kinds of databases.
 type Wants struct{ Country, ASN bool }
 
+// WithListeners returns the snapshot with other listeners, for all Envoys that get it.
+func (s *Snapshot) WithListeners(list []*Resource) *Snapshot {
+	out := *s
+	out.Listeners, out.loopback = list, nil
+	return &out
+}
+
 // WithDatabases returns the snapshot for an Envoy with databases. A listener that cannot be made for them is as for an
 // Envoy without.
 func (s *Snapshot) WithDatabases(d Databases) *Snapshot {
