@@ -95,6 +95,8 @@ var _ = Describe("A release", Ordered, func() {
 		dir := GinkgoT().TempDir()
 		do(dir, "tar", "-xzf", filepath.Join(out, "gatehouse-0.2.0-linux-"+runtime.GOARCH+".tar.gz"), "--strip-components=1")
 		Expect(do(dir, "./gatehouse", "version")).To(HavePrefix("gatehouse v0.2.0\n"))
+		By("with the documentation in it, whose files have their names in the clear")
+		Expect(strings.Contains(read(dir, "gatehouse"), "search/search_index.json")).To(BeTrue())
 		Expect(do(dir, "./envoy", "--version")).To(ContainSubstring("/1.39.3/"))
 		for _, file := range []string{"completions/gatehouse.bash", "completions/_gatehouse", "man/gatehouse.1.gz", "doc/LICENSE", "doc/notices.txt", "systemd/gatehouse.service"} {
 			Expect(filepath.Join(dir, file)).To(BeAnExistingFile())
