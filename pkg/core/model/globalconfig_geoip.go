@@ -8,10 +8,8 @@ package model
 // +example={country_header: x-country-code, asn_header: x-asn}
 type GeoIPConfig struct {
 	// The header for the country of the client, as the code of ISO 3166-1. A request of an unknown country has none.
-	// +minLength=1
 	CountryHeader string `json:"country_header,omitempty"`
 	// The header for the number of the autonomous system of the client.
-	// +minLength=1
 	ASNHeader string `json:"asn_header,omitempty"`
 }
 
