@@ -140,6 +140,17 @@ var _ = Describe("Chromium", func() {
 		}
 	}, SpecTimeout(5*time.Minute))
 
+	It("gets a page with HTTP/3", func(ctx SpecContext) {
+		b := newBrowser(ctx)
+		a, err := b.API.Do(ctx, http.MethodPatch, "/proxy/gw?wait=applied", "application/json", `{"http3":true}`)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Status).To(Equal(http.StatusOK), a.Body)
+		// It trusts an authority of its user's own over QUIC only for origins that the flag names.
+		document := b.open(ctx, b.url("ec.test", "/page/3?"+b.url("ec.test", "/quick")), "--origin-to-force-quic-on=ec.test:"+port(b.addr))
+		Expect(document).To(ContainSubstring("<title>loaded /quick.</title>"))
+		Expect(b.arrived("/quick")[0]).To(And(HaveField("Protocol", "HTTP/3"), HaveField("Status", http.StatusOK)))
+	}, SpecTimeout(2*time.Minute))
+
 	It("opens a connection for each host of a wildcard certificate, after 421, above all for one that verifies clients", func(ctx SpecContext) {
 		b := newBrowser(ctx)
 		b.serve(ctx, "vault", "vault.wild.test")
