@@ -164,6 +164,48 @@ var _ = Describe("A service of mode tcp with a certificate", func() {
 	})
 })
 
+var _ = Describe("A service of mode tcp that verifies clients", func() {
+	It("lets in those with a certificate of its authority, and its backend hears of nobody else", func() {
+		s, _ := secure()
+		port := freePort()
+		red := talk("red", nil)
+		addTalker(s.api, red)
+		post(s.api, "/secret", "Secret_name=clients", "Secret_cert="+s.authority.PEM)
+		s.issue("db", testkit.CertificateOptions{Names: []string{"db.test"}})
+		post(s.api, "/service", "Service_Name=db", "Mode=tcp", "Port="+strconv.Itoa(port), "fqdn=*", "Client_validation_cacertificate=clients")
+		addRoute(s.api, "db", "root", "/", "", "red")
+		applied(s.api, http.MethodPost, "/proxy/gw/service/db")
+		with := func(authority *testkit.Authority) *tls.Config {
+			GinkgoHelper()
+			client := &tls.Config{ServerName: "db.test", RootCAs: s.authority.Pool(), MinVersion: tls.VersionTLS12}
+			if authority != nil {
+				pair, err := authority.Issue(testkit.CertificateOptions{Client: true, Subject: "ann"})
+				Expect(err).NotTo(HaveOccurred())
+				cert, err := tls.X509KeyPair([]byte(pair.Cert), []byte(pair.Key))
+				Expect(err).NotTo(HaveOccurred())
+				client.Certificates = []tls.Certificate{cert}
+			}
+			return client
+		}
+		stranger, err := testkit.NewAuthority("stranger")
+		Expect(err).NotTo(HaveOccurred())
+		By("nobody, until it has a certificate itself")
+		Expect(who(port, with(s.authority))).NotTo(Equal("red"))
+		Expect(read(s.api, "/service/db")).To(ContainSubstring("requests client certificates and has no certificate itself"))
+		post(s.api, "/service/db/secret/db?wait=applied")
+		Eventually(func() string { return who(port, with(s.authority)) }).Should(Equal("red"))
+		h, _, err := hear(port, with(s.authority))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(h.repeats("hello")).To(Succeed())
+		Expect(h.Close()).To(Succeed())
+		seen := red.accepted.Load()
+		for _, client := range []*tls.Config{nil, with(nil), with(stranger)} {
+			Expect(who(port, client)).NotTo(Equal("red"))
+		}
+		Expect(red.accepted.Load()).To(Equal(seen))
+	})
+})
+
 var _ = Describe("A service of mode udp", func() {
 	It("passes datagrams on, without losing one when another service changes", func() {
 		_, gw := standalone()

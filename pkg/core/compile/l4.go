@@ -32,6 +32,15 @@ func L4Service(t *model.ServiceTree, pairs []*ir.Pair, s Settings) (*ir.L4Servic
 		sorted := slices.SortedFunc(slices.Values(pairs), func(a, b *ir.Pair) int { return cmp.Compare(a.Secret, b.Secret) })
 		out.TLS = &ir.L4TLS{Pairs: sorted}
 	}
+	if ca := svc.ClientCACertificate; ca != "" {
+		switch {
+		case out.TLS == nil:
+			return closed(svc.Key(), model.Quarantined, "requests client certificates and has no certificate itself")
+		case t.ClientCA == nil || t.ClientCA.Cert == "":
+			return closed(svc.Key(), model.Quarantined, "cannot request client certificates: secret "+ca+" has no certificate authority,")
+		}
+		out.TLS.ClientCA = &ir.Authorities{Secret: ca, PEM: t.ClientCA.Cert}
+	}
 	if why := svc.SecretRefusal(); why != "" && len(t.Secrets) > 0 {
 		return closed(svc.Key(), model.Quarantined, why+",")
 	}
@@ -136,7 +145,7 @@ func L4Of(t *model.ProxyTree, s Settings, trees []*model.ServiceTree, services m
 		}
 		if compiled.TLS != nil {
 			whole := *compiled
-			whole.TLS = &ir.L4TLS{MinVersion: t.Proxy.TLSMinVersion, Pairs: compiled.TLS.Pairs}
+			whole.TLS = &ir.L4TLS{MinVersion: t.Proxy.TLSMinVersion, Pairs: compiled.TLS.Pairs, ClientCA: compiled.TLS.ClientCA}
 			compiled = &whole
 		}
 		ports[at].Services = append(ports[at].Services, compiled)

@@ -64,6 +64,39 @@ var _ = Describe("a service of mode tcp, tls or udp", func() {
 		}
 	})
 
+	It("verifies clients, or lets nobody in", func() {
+		verifies := func(pairs []*ir.Pair, ca *model.Secret) (*compile.L4, []model.Condition) {
+			tree := l4Tree(model.ModeTCP, 1, 5432, "*")
+			tree.Service.ClientCACertificate, tree.ClientCA = "staff", ca
+			if pairs != nil {
+				tree.Secrets = []*model.Secret{{Name: "pair"}}
+			}
+			s, conditions := compile.L4Service(tree, pairs, compile.Settings{})
+			proxy := model.NewProxy()
+			proxy.Name = "gw"
+			out := compile.L4Of(&model.ProxyTree{Proxy: proxy}, compile.Settings{}, []*model.ServiceTree{tree}, map[string]*ir.L4Service{s.Name: s})
+			return &out, conditions
+		}
+		pairs, staff := []*ir.Pair{{Secret: "pair"}}, &model.Secret{Name: "staff", Cert: "pem"}
+		out, conditions := verifies(pairs, staff)
+		Expect(conditions).To(BeEmpty())
+		Expect(out.Listeners[0].Services[0].TLS).To(Equal(&ir.L4TLS{MinVersion: "1.2", Pairs: pairs, ClientCA: &ir.Authorities{Secret: "staff", PEM: "pem"}}))
+
+		for what, wrong := range map[string]struct {
+			pairs []*ir.Pair
+			ca    *model.Secret
+		}{
+			"has no certificate itself":                      {nil, staff},
+			"secret staff has no certificate authority, and": {pairs, &model.Secret{Name: "staff"}},
+			"secret staff has no certificate authority":      {pairs, nil},
+		} {
+			out, conditions := verifies(wrong.pairs, wrong.ca)
+			Expect(conditions).To(HaveLen(1), what)
+			Expect(conditions[0].Message).To(And(ContainSubstring(what), HaveSuffix("and lets nobody in")))
+			Expect(out.Listeners[0].Services[0].Clusters).To(BeEmpty(), what)
+		}
+	})
+
 	It("has its port if no older service wants it, and no port of its proxy", func() {
 		proxy := model.NewProxy()
 		proxy.Name = "gw"

@@ -53,4 +53,6 @@ type L4TLS struct {
 	MinVersion string `json:"minVersion"`
 	// Pairs are sorted by secret; there is at least one.
 	Pairs []*Pair `json:"pairs"`
+	// ClientCA are authorities, one of which must have signed the client's certificate; nil requests none.
+	ClientCA *Authorities `json:"clientCA,omitempty"`
 }

@@ -21,8 +21,8 @@ type Service struct {
 	// Adds includeSubDomains: the header then applies to all subdomains of the host too. Requires Hsts_seconds.
 	HSTSSubdomains bool `json:"hsts_subdomains" form:"Hsts_subdomains"`
 	// Name of the secret with the certificate authorities. One of them must have signed the certificate of a client.
-	// Empty means that clients need none. Clients present it over HTTPS; plain HTTP then gets 403. Requires a host
-	// name in fqdn.
+	// Empty means that clients need none. Clients present it over HTTPS, plain HTTP then gets 403, and fqdn must be a
+	// host name; or to a service of mode tcp with a certificate.
 	ClientCACertificate string `json:"client_validation_cacertificate" form:"Client_validation_cacertificate"`
 	// Exempts the service from the login of a globalconfig_oauth. The service's own login filter still applies.
 	Public bool `json:"public" form:"Public"`
@@ -81,6 +81,9 @@ func (s *Service) Names() []Key {
 // certificate; empty if that is as it should be.
 func (s *Service) NeedsCertificate() string {
 	switch {
+	case s.ClientCACertificate != "" && s.Mode == ModeTCP:
+		return fmt.Sprintf("service %q requests client certificates and has no certificate itself: it lets nobody in; "+
+			"attach a secret with a certificate and its key", s.Name)
 	case s.ClientCACertificate != "":
 		return fmt.Sprintf("service %q requests client certificates and has no certificate for %s itself: "+
 			"it answers 403 over plain HTTP, and no client reaches it over HTTPS; "+
@@ -110,7 +113,7 @@ func (s *Service) Validate() []FieldError {
 	}
 	if s.ClientCACertificate != "" {
 		v.name("Client_validation_cacertificate", s.ClientCACertificate, false)
-		if s.FQDN == "*" {
+		if s.FQDN == "*" && !s.IsL4() {
 			v.add("Client_validation_cacertificate", "requires a host name in fqdn: "+
 				"the gateway requests client certificates by the host name that a client connects to")
 		}
@@ -149,8 +152,8 @@ func (s *Service) validateMode(v *validator) {
 	if s.HSTSSeconds != 0 {
 		v.add("Hsts_seconds", only, s.Mode)
 	}
-	if s.ClientCACertificate != "" {
-		v.add("Client_validation_cacertificate", only, s.Mode)
+	if s.ClientCACertificate != "" && s.Mode != ModeTCP {
+		v.add("Client_validation_cacertificate", "is for mode http and tcp: a service of mode %s decrypts nothing", s.Mode)
 	}
 	if s.Public {
 		v.add("Public", only, s.Mode)

@@ -69,7 +69,11 @@ func L4Secrets(l *ir.L4Listener) []*tlsv3.Secret {
 			continue
 		}
 		for _, p := range s.TLS.Pairs {
-			byName[p.Secret] = PairSecret(pairPrefix+p.Secret, p)
+			byName[pairPrefix+p.Secret] = PairSecret(pairPrefix+p.Secret, p)
+		}
+		if s.TLS.ClientCA != nil {
+			authorities := AuthoritiesSecret(s.TLS.ClientCA)
+			byName[authorities.GetName()] = authorities
 		}
 	}
 	var list []*tlsv3.Secret
@@ -139,7 +143,7 @@ func l4Chain(l *ir.L4Listener, s *ir.L4Service) (*listenerv3.FilterChain, error)
 	if s.TLS != nil {
 		out.TransportSocketConnectTimeout = seconds(handshakeTimeout)
 		var err error
-		if out.TransportSocket, err = downstreamSocket(s.TLS.MinVersion, ir.TLSChain{Pairs: s.TLS.Pairs}, nil); err != nil {
+		if out.TransportSocket, err = downstreamSocket(s.TLS.MinVersion, ir.TLSChain{Pairs: s.TLS.Pairs, ClientCA: s.TLS.ClientCA}, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -164,6 +168,10 @@ func tcpProxy(l *ir.L4Listener, s *ir.L4Service) (*tcpv3.TcpProxy, error) {
 		MaxConnectAttempts: u32(maxConnectAttempts),
 		// Only ring_hash and maglev use it.
 		HashPolicy: []*typev3.HashPolicy{{PolicySpecifier: &typev3.HashPolicy_SourceIp_{SourceIp: &typev3.HashPolicy_SourceIp{}}}},
+	}
+	if s.TLS != nil && s.TLS.ClientCA != nil {
+		// The backend hears nothing of clients without a certificate.
+		out.UpstreamConnectMode, out.MaxEarlyDataBytes = tcpv3.UpstreamConnectMode_ON_DOWNSTREAM_TLS_HANDSHAKE, u32(0)
 	}
 	if s.MaxDuration > 0 {
 		out.MaxDownstreamConnectionDuration = seconds(s.MaxDuration)

@@ -4,7 +4,9 @@ import (
 	"net/netip"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	tcpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
 	ipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/input_matchers/ip/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -37,6 +39,26 @@ var _ = Describe("a port", func() {
 		Expect(one.GetCustomMatch().GetTypedConfig().UnmarshalTo(&list)).To(Succeed())
 		Expect(list.GetCidrRanges()).To(HaveLen(2))
 		Expect(list.GetCidrRanges()[0].GetAddressPrefix()).To(Equal("10.0.0.0"))
+	})
+
+	It("connects to the backend of a client once that has shown its certificate", func() {
+		verified := *service
+		verified.TLS = &ir.L4TLS{MinVersion: "1.2", Pairs: []*ir.Pair{{Secret: "pair"}}, ClientCA: &ir.Authorities{Secret: "staff", PEM: "pem"}}
+		l := &ir.L4Listener{Address: "0.0.0.0", Port: 5432, Services: []*ir.L4Service{&verified}}
+		out, err := translate.L4Listener(l)
+		Expect(err).NotTo(HaveOccurred())
+		var proxy tcpv3.TcpProxy
+		Expect(out.GetFilterChains()[0].GetFilters()[0].GetTypedConfig().UnmarshalTo(&proxy)).To(Succeed())
+		Expect(proxy.GetUpstreamConnectMode()).To(Equal(tcpv3.UpstreamConnectMode_ON_DOWNSTREAM_TLS_HANDSHAKE))
+		var tls tlsv3.DownstreamTlsContext
+		Expect(out.GetFilterChains()[0].GetTransportSocket().GetTypedConfig().UnmarshalTo(&tls)).To(Succeed())
+		Expect(tls.GetRequireClientCertificate().GetValue()).To(BeTrue())
+		authorities := tls.GetCommonTlsContext().GetValidationContextSdsSecretConfig().GetName()
+		var names []string
+		for _, s := range translate.L4Secrets(l) {
+			names = append(names, s.GetName())
+		}
+		Expect(names).To(And(HaveLen(2), ContainElement(authorities)))
 	})
 
 	It("is for nobody if no load balancer may send it", func() {
