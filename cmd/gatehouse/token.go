@@ -55,21 +55,27 @@ func tokenOwner(cmd *cobra.Command) (app.TokenOwner, error) {
 }
 
 func newTokenCreate() *cobra.Command {
-	var role string
+	var made app.NewToken
 	var withoutAdmin bool
 	cmd := &cobra.Command{
-		Use:   "create NAME --role admin|viewer | --proxy PROXY | --ratelimit",
+		Use:   "create NAME --role admin|editor|viewer | --proxy PROXY | --ratelimit",
 		Short: "Create a token and print it; it is never shown again",
 		Long: `Creates a token and prints it; it is never shown again. Without any token the API
 is open to everybody who reaches it; the first token with a role must be an admin's,
-and closes the API. A token of a proxy or of the rate-limit engine has no role.`,
+and closes the API. A token of a proxy or of the rate-limit engine has no role.
+
+An editor is one of a team: it reads everything, and changes services, upstreams, filters,
+secrets and key sets that have one of the tags of --tag. Its services may have only
+hosts within --host, and open only ports of --port.`,
 		Example: `  gatehouse token create ann --role admin > token
   gatehouse token create ci --role viewer --token-file token
+  gatehouse token create bob --role editor --tag team-a --host '*.team-a.example' --token-file token
   gatehouse token create ann --role admin --data-dir /var/lib/gatehouse
   gatehouse token create edge-1 --proxy edge > edge-1.token`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			owner, err := ownerOfNew(cmd, role, withoutAdmin)
+			made.Name = args[0]
+			owner, err := ownerOfNew(cmd, made.Role, withoutAdmin)
 			if err != nil {
 				return err
 			}
@@ -82,17 +88,21 @@ and closes the API. A token of a proxy or of the rate-limit engine has no role.`
 					if !owner.API() {
 						return app.CreateProxyToken(ctx, cfg, env, owner, args[0])
 					}
-					return app.CreateToken(ctx, cfg, env, args[0], role, withoutAdmin)
+					return app.CreateToken(ctx, cfg, env, made, withoutAdmin)
 				})
 			case withoutAdmin:
 				return errors.New("--without-admin is for --data-dir and --database-url: a server knows whether it has --api-admin-token-file")
 			}
-			return createToken(cmd, owner, args[0], role)
+			return createToken(cmd, owner, made)
 		},
 	}
-	cmd.Flags().StringVar(&role, "role", "", "admin: may do everything; viewer: may read")
-	cmd.Flags().BoolVar(&withoutAdmin, "without-admin", false, "in a database: create a viewer's token although it has no admin's, because the server has --api-admin-token-file")
-	complete(cmd, "role", cobra.FixedCompletions([]string{"admin", "viewer"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(&made.Role, "role", "", "admin: may do everything; editor: may change what is its team's; viewer: may read")
+	cmd.Flags().StringSliceVar(&made.Tags, "tag", nil, "of an editor: a tag of the objects that it may change; several: --tag a --tag b")
+	cmd.Flags().StringSliceVar(&made.Hosts, "host", nil, "of an editor: a host that its services may have: a name, *.SUFFIX or *; several: --host a --host b")
+	cmd.Flags().IntSliceVar(&made.Ports, "port", nil, "of an editor: a port that its services of mode tcp, udp and tls may open; several: --port 5432 --port 5433")
+	cmd.Flags().IntVar(&made.MaxObjects, "max-objects", 0, "of an editor: how many objects may have its tags, with their routes and keys; 0 means any number")
+	cmd.Flags().BoolVar(&withoutAdmin, "without-admin", false, "in a database: create a token with another role although it has no admin's, because the server has --api-admin-token-file")
+	complete(cmd, "role", cobra.FixedCompletions([]string{"admin", "editor", "viewer"}, cobra.ShellCompDirectiveNoFileComp))
 	return withServer(withOwner(cmd))
 }
 
@@ -104,7 +114,9 @@ func ownerOfNew(cmd *cobra.Command, role string, withoutAdmin bool) (app.TokenOw
 	case err != nil:
 		return owner, err
 	case owner.API() && role == "":
-		return owner, errors.New("specify --role admin or --role viewer for a token of the REST API, or --proxy PROXY or --ratelimit for a token of the xDS port")
+		return owner, errors.New("specify --role admin, editor or viewer for a token of the REST API, or --proxy PROXY or --ratelimit for a token of the xDS port")
+	case !owner.API() && firstChanged(cmd, "tag", "host", "port", "max-objects") != "":
+		return owner, fmt.Errorf("--%s is for tokens of the REST API with --role editor", firstChanged(cmd, "tag", "host", "port", "max-objects"))
 	case !owner.API() && (role != "" || withoutAdmin):
 		return owner, errors.New("--role and --without-admin are for tokens of the REST API: a token of a proxy or of the rate-limit engine has no role")
 	}

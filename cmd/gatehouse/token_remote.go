@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,10 +32,21 @@ func tokensPath(owner app.TokenOwner, name ...string) string {
 }
 
 // createToken makes a token through the API of a server.
-func createToken(cmd *cobra.Command, owner app.TokenOwner, name, role string) error {
-	fields := url.Values{"Token_name": {name}}
+func createToken(cmd *cobra.Command, owner app.TokenOwner, t app.NewToken) error {
+	fields := url.Values{"Token_name": {t.Name}}
 	if owner.API() {
-		fields.Set("Token_role", role)
+		fields.Set("Token_role", t.Role)
+	}
+	for name, list := range map[string][]string{"Token_tags": t.Tags, "Token_hosts": t.Hosts} {
+		if len(list) > 0 {
+			fields.Set(name, strings.Join(list, ","))
+		}
+	}
+	if len(t.Ports) > 0 {
+		fields.Set("Token_ports", strings.Join(strings.Fields(strings.Trim(fmt.Sprint(t.Ports), "[]")), ","))
+	}
+	if t.MaxObjects != 0 {
+		fields.Set("Token_max_objects", strconv.Itoa(t.MaxObjects))
 	}
 	r, answer, err := callTokens(cmd, client.Request{
 		Method: http.MethodPost, Path: tokensPath(owner), ContentType: "application/x-www-form-urlencoded", Body: []byte(fields.Encode()),
@@ -87,15 +100,15 @@ func writeTokens(r *remote, owner app.TokenOwner, list []app.ListedToken) error 
 	if r.format != formatTable {
 		return r.write(append([]app.ListedToken{}, list...)) // never null
 	}
-	heading := []string{"NAME", "ROLE", "CREATED", "LAST_USED"}
+	heading := []string{"NAME", "ROLE", "TAGS", "CREATED", "LAST_USED"}
 	if !owner.API() {
-		heading = slices.Delete(heading, 1, 2)
+		heading = slices.Delete(heading, 1, 3)
 	}
 	rows := [][]string{heading}
 	for _, t := range list {
 		row := []string{client.Printable(t.Name)}
 		if owner.API() {
-			row = append(row, client.Printable(t.Role))
+			row = append(row, client.Printable(t.Role), client.Printable(cmp.Or(strings.Join(t.Tags, ","), "-")))
 		}
 		used := "never"
 		if t.LastUsedTS != nil {

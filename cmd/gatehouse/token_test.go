@@ -64,7 +64,7 @@ var _ = Describe("token", func() {
 		dir := newDatabase()
 		refused := run1("", "token", "create", "ci", "--role", "viewer", "--data-dir", dir)
 		Expect(refused.code).To(Equal(1))
-		Expect(refused.stderr).To(HaveSuffix("gatehouse: no token with the role admin exists yet, and a token with the role viewer cannot change anything " +
+		Expect(refused.stderr).To(HaveSuffix("gatehouse: no token with the role admin exists yet, and a token with another role cannot create one " +
 			"(create one first: gatehouse token create NAME --role admin; or set --without-admin if the server has --api-admin-token-file)\n"))
 		Expect(onData(dir, "token", "list")).NotTo(ContainSubstring("ci"))
 		onData(dir, "token", "create", "ci", "--role", "viewer", "--without-admin")
@@ -88,7 +88,7 @@ var _ = Describe("token", func() {
 		Expect(run1("", "token", "create", "ann", "--role", "admin", "--token-file", token)).To(Equal(result{0, "gh_secret\n", using}))
 		Expect(f.headers.Get("Authorization")).To(Equal("Bearer gh_admin"))
 		Expect(f.bodies).To(Equal([]string{"Token_name=ann&Token_role=admin"}))
-		Expect(run1("", "token", "list", "-o", "table")).To(Equal(result{0, "NAME  ROLE   CREATED               LAST_USED\nann   admin  2026-11-21T15:01:54Z  never\n", using}))
+		Expect(run1("", "token", "list", "-o", "table")).To(Equal(result{0, "NAME  ROLE   TAGS  CREATED               LAST_USED\nann   admin  -     2026-11-21T15:01:54Z  never\n", using}))
 		Expect(run1("", "token", "revoke", "ann")).To(Equal(result{0, "token \"ann\" is revoked\n", using}))
 
 		By("even if the settings name a database, when a flag names the server")
@@ -164,7 +164,7 @@ var _ = Describe("token", func() {
 			{[]string{"list", "--token-file", "token", "--database-url", "sqlite:///x.db"}, "--token-file is for a server and --database-url for a database: use one of them"},
 			{[]string{"create", "ci", "--role", "viewer", "--without-admin"},
 				"--without-admin is for --data-dir and --database-url: a server knows whether it has --api-admin-token-file"},
-			{[]string{"create", "ci"}, "specify --role admin or --role viewer for a token of the REST API, or --proxy PROXY or --ratelimit for a token of the xDS port"},
+			{[]string{"create", "ci"}, "specify --role admin, editor or viewer for a token of the REST API, or --proxy PROXY or --ratelimit for a token of the xDS port"},
 			{[]string{"create", "ci", "--role", "viewer", "--proxy", "edge"},
 				"--role and --without-admin are for tokens of the REST API: a token of a proxy or of the rate-limit engine has no role"},
 			{[]string{"create", "ci", "--proxy", ""}, "--proxy is empty: give the name of a proxy"},

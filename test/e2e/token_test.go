@@ -60,7 +60,7 @@ var _ = Describe("gatehouse token", func() {
 		Expect([]any{code, stderr}).To(Equal([]any{0, "using the server " + g.API.URL + "\n"}))
 		Expect(status(g, strings.TrimSpace(stdout))).To(Equal(200))
 		_, stdout, _ = run(server, "token", "list", "--token-file", file, "-o", "table")
-		Expect(stdout).To(MatchRegexp(`^NAME  ROLE    CREATED               LAST_USED\nann   admin   20\S+Z  20\S+Z\nci    viewer  20\S+Z  20\S+Z\n$`))
+		Expect(stdout).To(MatchRegexp(`^NAME  ROLE    TAGS  CREATED               LAST_USED\nann   admin   -     20\S+Z  20\S+Z\nci    viewer  -     20\S+Z  20\S+Z\n$`))
 		code, stdout, stderr = run(server, "token", "revoke", "ci", "--token-file", file)
 		Expect([]any{code, stdout}).To(Equal([]any{0, "token \"ci\" is revoked\n"}), stderr)
 	})

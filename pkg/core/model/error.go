@@ -25,6 +25,8 @@ const (
 	Unworkable ErrorKind = "unworkable"
 	// Compacted: a revision that the change log holds no longer.
 	Compacted ErrorKind = "compacted"
+	// Forbidden: the caller may not make the change, see Error.Fields.
+	Forbidden ErrorKind = "forbidden"
 	// Unavailable: the database is away; trying again may help.
 	Unavailable ErrorKind = "unavailable"
 )
@@ -43,7 +45,7 @@ type Error struct {
 	Message string
 	// Hint says what to do next; may be empty.
 	Hint string
-	// Fields lists every bad field of an Invalid error.
+	// Fields lists every bad field of an Invalid error, and the path of every object of a Forbidden one.
 	Fields []FieldError
 	// ReferencedBy lists the REST paths that keep an InUse object.
 	ReferencedBy []string

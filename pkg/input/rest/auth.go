@@ -45,6 +45,8 @@ const (
 // identity is who makes a request. The zero value is nobody.
 type identity struct {
 	actor, role string
+	// team is what RoleEditor may change.
+	team store.Team
 	// open says that it needed no token, for there is none.
 	open bool
 }
@@ -112,7 +114,7 @@ func (s *server) authenticate(c *gin.Context) {
 	if s.guard == nil || isPublic(c) {
 		return
 	}
-	if err := s.guard.admit(c); err != nil {
+	if err := s.guard.admit(c, s.changes[c.Request.Method+" "+c.FullPath()]); err != nil {
 		c.Writer.Header().Del("Allow") // gin's, where the answer would be 405
 		s.fail(c, err)
 		c.Abort()
@@ -131,7 +133,8 @@ func isSafe(method string) bool { return isRead(method) || method == http.Method
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-func (g *guard) admit(c *gin.Context) error {
+// admit decides who may make a request. change says that the call changes the configuration and nothing else.
+func (g *guard) admit(c *gin.Context, change bool) error {
 	safe := isSafe(c.Request.Method)
 	if !safe {
 		if err := g.checkHost(c.Request.Host); err != nil {
@@ -152,11 +155,28 @@ func (g *guard) admit(c *gin.Context) error {
 		}
 	}
 	c.Set(identityKey{}, id)
-	if id.role != store.RoleAdmin && !isRead(c.Request.Method) {
-		return refusal(http.StatusForbidden, "forbidden", "The role does not allow this",
-			`token "`+id.actor+`" has the role viewer, which may only read (GET, HEAD); use one with the role admin`)
+	if id.role == store.RoleAdmin || isRead(c.Request.Method) || id.role == store.RoleEditor && change {
+		return nil
 	}
-	return nil
+	may := "only read (GET, HEAD)"
+	if id.role == store.RoleEditor {
+		may = "read, and change objects with the tags of the token"
+	}
+	return refusal(http.StatusForbidden, "forbidden", "The role does not allow this",
+		`token "`+id.actor+`" has the role `+id.role+`, which may `+may+`; use one with the role admin`)
+}
+
+// isAdmin reports whether the call may do everything.
+func (s *server) isAdmin(c *gin.Context) bool {
+	return s.guard == nil || identityOf(c).role == store.RoleAdmin
+}
+
+// checkRights refuses what a transaction has written if the caller may not change it.
+func (s *server) checkRights(c *gin.Context, w store.Writer) error {
+	if s.isAdmin(c) {
+		return nil
+	}
+	return store.CheckTeam(w, identityOf(c).team, w.Written())
 }
 
 // checkHost keeps out pages whose host name an attacker points at this machine
@@ -226,7 +246,7 @@ func (g *guard) tokenHolder(ctx context.Context, sent []string) (identity, error
 		return identity{}, unknown
 	}
 	g.noteUse(ctx, t)
-	return identity{actor: t.Name, role: t.Role}, nil
+	return identity{actor: t.Name, role: t.Role, team: t.Team}, nil
 }
 
 // noteUse notes the use of a token, seldom enough to cost nothing. A request does

@@ -233,10 +233,10 @@ var _ = Describe("A token", func() {
 		a := startAPI(guarded)
 		a.send("POST", "/token", adminToken, fields).expectProblem(400, invalid("/token", errs...))
 	},
-		Entry(nil, "", "Token_name", "is required", "Token_role", "is required: admin or viewer"),
+		Entry(nil, "", "Token_name", "is required", "Token_role", "is required: admin, editor or viewer"),
 		Entry(nil, "Token_name=a%2Fb&Token_role=root", "Token_name", `\"a/b\" may contain only the characters A-Z a-z 0-9 . _ -`,
-			"Token_role", `\"root\" is not one of admin, viewer`),
-		Entry(nil, "token_name=a&Token_role=admin&x=1", "x", "unknown field; known fields are Token_name, Token_role"),
+			"Token_role", `\"root\" is not one of admin, editor, viewer`),
+		Entry(nil, "token_name=a&Token_role=admin&x=1", "x", "unknown field; known fields are Token_name, Token_role, Token_tags, Token_hosts, Token_ports, Token_max_objects"),
 		Entry(nil, "Token_name=a&token_name=b&Token_role=admin", "Token_name", "is sent more than once"),
 		Entry(nil, "Token_name=Admin&Token_role=admin", "Token_name", `\"Admin\" is the name of another actor in the history; choose another name`),
 	)

@@ -27,7 +27,7 @@ const (
 // addConfig registers the whole configuration as one document.
 func (s *server) addConfig() {
 	s.get("/config", s.readConfig)
-	s.handle(http.MethodPut, "/config", s.applyConfig)
+	s.change(http.MethodPut, "/config", s.applyConfig)
 }
 
 // readConfig sends the document: YAML, unless Accept prefers JSON. It is read to
@@ -45,7 +45,7 @@ func (s *server) readConfig(c *gin.Context) error {
 		return err
 	}
 	opts.Revision = opts.Revision || !query.Has("revision")
-	if opts.Sealed && identityOf(c).role == store.RoleViewer {
+	if opts.Sealed && !s.isAdmin(c) {
 		return refusal(http.StatusForbidden, "forbidden", "The role does not allow this",
 			"sealed secrets are shown to the role admin only; leave secrets=sealed out")
 	}

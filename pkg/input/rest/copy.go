@@ -36,7 +36,7 @@ func (s *server) addCopy() {
 
 // copies registers a call. fn returns the copy, in which the fields sent are not those of the original.
 func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, names, []form.Value) (model.Object, error)) {
-	s.post(path, func(c *gin.Context) error {
+	s.change(http.MethodPost, path, func(c *gin.Context) error {
 		m, _, err := s.writeMode(c)
 		if err != nil {
 			return err

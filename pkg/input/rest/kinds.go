@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -77,8 +78,8 @@ func (s *server) newObject(kind model.Kind, n names, sent []form.Value) model.Ob
 // what is attached to an object.
 func (s *server) addLink(kind model.Kind) {
 	attaches, path := kind.Row().Attaches(), pathOf(kind)
-	s.post(path, func(c *gin.Context) error { return s.attach(c, kind) })
-	s.delete(path, func(c *gin.Context) error {
+	s.change(http.MethodPost, path, func(c *gin.Context) error { return s.attach(c, kind) })
+	s.change(http.MethodDelete, path, func(c *gin.Context) error {
 		return s.deleteObject(c, kind, func(n names) model.Key { return keyOf(kind, n).Attached() })
 	})
 	s.get(path, func(c *gin.Context) error {

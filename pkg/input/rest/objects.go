@@ -17,19 +17,19 @@ import (
 func (s *server) addObjects(kind model.Kind) {
 	list, one := listOf(kind), pathOf(kind)
 	s.get(list, func(c *gin.Context) error { return s.listObjects(c, kind) })
-	s.post(list, func(c *gin.Context) error { return s.createObject(c, kind) })
+	s.change(http.MethodPost, list, func(c *gin.Context) error { return s.createObject(c, kind) })
 	s.get(one, func(c *gin.Context) error {
 		return s.readObject(c, kind, func(n names) []model.Key { return wayTo(kind, n) })
 	})
-	s.handle(http.MethodPut, one, func(c *gin.Context) error { return s.putObject(c, kind) })
-	s.handle(http.MethodPatch, one, func(c *gin.Context) error { return s.patchObject(c, kind, nil) })
-	s.delete(one, func(c *gin.Context) error { return s.deleteObject(c, kind, nil) })
+	s.change(http.MethodPut, one, func(c *gin.Context) error { return s.putObject(c, kind) })
+	s.change(http.MethodPatch, one, func(c *gin.Context) error { return s.patchObject(c, kind, nil) })
+	s.change(http.MethodDelete, one, func(c *gin.Context) error { return s.deleteObject(c, kind, nil) })
 }
 
 // addUpload registers a call that changes some fields of an object, which may
 // come as files.
 func (s *server) addUpload(kind model.Kind, word string, fields ...string) {
-	s.post(pathOf(kind)+"/"+word, func(c *gin.Context) error { return s.patchObject(c, kind, fields) })
+	s.change(http.MethodPost, pathOf(kind)+"/"+word, func(c *gin.Context) error { return s.patchObject(c, kind, fields) })
 }
 
 func (s *server) listObjects(c *gin.Context, kind model.Kind) error {

@@ -124,6 +124,8 @@ func problemOf(err error) *problem {
 		p = newProblem(http.StatusUnprocessableEntity, "cannot_work", detail)
 	case model.Compacted:
 		p = newProblem(http.StatusGone, "compacted", detail)
+	case model.Forbidden:
+		p = refusal(http.StatusForbidden, "forbidden", "The role does not allow this", detail)
 	case model.Unavailable:
 		p = newProblem(http.StatusServiceUnavailable, "unavailable", detail)
 	default:

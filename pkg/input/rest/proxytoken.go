@@ -40,7 +40,7 @@ func (s *server) knownProxy(ctx context.Context, n names) error {
 
 func (s *server) createProxyToken(c *gin.Context, n names, sent []form.Value) (made madeToken, path string, err error) {
 	t := store.ProxyToken{Proxy: n[model.KindProxy], CreateTS: model.At(s.now())}
-	errs := bindToken(sent, []tokenField{{"Token_name", &t.Name}}, &t)
+	errs := bindToken(sent, []tokenField{textField("Token_name", &t.Name)}, &t)
 	if err := invalidFields(errs); err != nil {
 		return madeToken{}, "", err
 	}

@@ -20,7 +20,7 @@ const kindRevision model.Kind = "revision"
 func (s *server) addRevision() {
 	s.get("/revision", s.listRevisions)
 	s.get("/revision/:revision", s.readRevision)
-	s.post("/revision/:revision/rollback", s.rollback)
+	s.change(http.MethodPost, "/revision/:revision/rollback", s.rollback)
 }
 
 // listRevisions lists the newest first. Its cursor is a revision.

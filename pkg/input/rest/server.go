@@ -120,6 +120,9 @@ type server struct {
 	now func() time.Time
 	// guard is nil if authentication is off.
 	guard *guard
+	// changes has the calls, method and path, that change the configuration through write and nothing else: editors may
+	// make them, because write checks what they change.
+	changes map[string]bool
 	// proxyTokens is nil if there are no calls for them.
 	proxyTokens        store.ProxyTokens
 	proxyTokensChanged func(context.Context)
@@ -131,7 +134,7 @@ func newServer(o Options) *server {
 		store: o.Store, word: cmp.Or(o.SchemaWord, "core_db"), log: o.Log,
 		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, warn: o.Warn, router: newRouter(),
 		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), pace: cmp.Or(o.Pace, 30*time.Second),
-		large:    readers{by: map[string]int{}},
+		large: readers{by: map[string]int{}}, changes: map[string]bool{},
 		applying: make(chan struct{}, 1), metrics: o.Metrics, loginTest: o.LoginTest, onAnswer: o.Observe, onStop: o.OnStop,
 		elsewhere: o.Elsewhere, degraded: o.Degraded,
 	}
@@ -220,6 +223,12 @@ func (s *server) handle(method, path string, h handler) {
 			s.fail(c, err)
 		}
 	})
+}
+
+// change registers a call that changes the configuration with write, and nothing else.
+func (s *server) change(method, path string, h handler) {
+	s.changes[method+" "+path] = true
+	s.handle(method, path, h)
 }
 
 // get registers a read; HEAD is the same without the body, which net/http
@@ -329,6 +338,9 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stor
 	var err error
 	done.revision, err = s.store.Write(c.Request.Context(), origin, func(w store.Writer) error {
 		if err := fn(w); err != nil {
+			return err
+		}
+		if err := s.checkRights(c, w); err != nil {
 			return err
 		}
 		check := s.check

@@ -2,8 +2,12 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -41,11 +45,27 @@ type tokenSet struct {
 
 // shownToken is a token as it is read.
 type shownToken struct {
-	Name     string      `json:"name"`
-	Role     string      `json:"role,omitempty"`
-	Proxy    string      `json:"proxy,omitempty"`
+	Name  string `json:"name"`
+	Role  string `json:"role,omitempty"`
+	Proxy string `json:"proxy,omitempty"`
+	*shownTeam
 	CreateTS model.Time  `json:"create_ts"`
 	LastUsed *model.Time `json:"last_used_ts"` // null: never
+}
+
+// shownTeam is what a token with the role editor may change.
+type shownTeam struct {
+	Tags       []string `json:"tags"`
+	Hosts      []string `json:"hosts"`
+	Ports      []int    `json:"ports"`
+	MaxObjects int      `json:"max_objects"`
+}
+
+func showTeam(t store.Token) *shownTeam {
+	if t.Role != store.RoleEditor {
+		return nil
+	}
+	return &shownTeam{notNull(t.Team.Tags), notNull(t.Team.Hosts), notNull(t.Team.Ports), t.Team.MaxObjects}
 }
 
 // madeToken is the only answer with the token itself.
@@ -132,14 +152,20 @@ func (s *server) listTokens(ctx context.Context, _ names) ([]shownToken, error) 
 	tokens, err := s.guard.tokens.Tokens(ctx)
 	shown := make([]shownToken, len(tokens))
 	for i, t := range tokens {
-		shown[i] = shownToken{Name: t.Name, Role: t.Role, CreateTS: t.CreateTS, LastUsed: lastUsed(t.LastUsedTS)}
+		shown[i] = shownToken{
+			Name: t.Name, Role: t.Role, shownTeam: showTeam(t), CreateTS: t.CreateTS, LastUsed: lastUsed(t.LastUsedTS),
+		}
 	}
 	return shown, err
 }
 
 func (s *server) createToken(c *gin.Context, _ names, sent []form.Value) (made madeToken, path string, err error) {
 	t := store.Token{CreateTS: model.At(s.now())}
-	errs := bindToken(sent, []tokenField{{"Token_name", &t.Name}, {"Token_role", &t.Role}}, &t)
+	errs := bindToken(sent, []tokenField{
+		textField("Token_name", &t.Name), textField("Token_role", &t.Role), wordsField("Token_tags", &t.Team.Tags),
+		wordsField("Token_hosts", &t.Team.Hosts), {"Token_ports", setPorts(&t.Team.Ports)},
+		{"Token_max_objects", setNumber(&t.Team.MaxObjects)},
+	}, &t)
 	if err := invalidFields(errs); err != nil {
 		return madeToken{}, "", err
 	}
@@ -162,10 +188,72 @@ func (s *server) deleteToken(ctx context.Context, n names) error {
 
 func noToken(n names) error { return model.NotFoundError(model.NewKey(kindToken, n[kindToken])) }
 
-// tokenField is a field of a token, and where its text goes.
+// tokenField is a field of a token, and what takes its value.
 type tokenField struct {
 	name string
-	to   *string
+	set  func(v form.Value) error
+}
+
+func textField(name string, to *string) tokenField {
+	return tokenField{name, func(v form.Value) error {
+		if v.Shape != form.IsText {
+			return fmt.Errorf("must be text, not %s", v.Shape)
+		}
+		*to = v.Text
+		return nil
+	}}
+}
+
+// wordsField is a list, or text with commas between the words.
+func wordsField(name string, to *[]string) tokenField {
+	return tokenField{name, func(v form.Value) error {
+		var words []string
+		switch v.Shape {
+		case form.IsText:
+			words = strings.Split(v.Text, ",")
+		case form.IsArray:
+			if err := json.Unmarshal([]byte(v.Text), &words); err != nil {
+				return errors.New("must be a list of words")
+			}
+		default:
+			return fmt.Errorf("must be a list of words, or text with commas between them, not %s", v.Shape)
+		}
+		*to = nil
+		for _, word := range words {
+			if word = strings.TrimSpace(word); word != "" && !slices.Contains(*to, word) {
+				*to = append(*to, word)
+			}
+		}
+		return nil
+	}}
+}
+
+// setPorts takes a list of numbers, or text with commas between them.
+func setPorts(to *[]int) func(form.Value) error {
+	return func(v form.Value) error {
+		text := v.Text
+		if v.Shape == form.IsText {
+			text = "[" + text + "]"
+		}
+		var ports []int
+		if err := json.Unmarshal([]byte(text), &ports); err != nil || v.Shape != form.IsText && v.Shape != form.IsArray {
+			return errors.New("must be a list of ports, or text with commas between them")
+		}
+		slices.Sort(ports)
+		*to = slices.Compact(ports)
+		return nil
+	}
+}
+
+func setNumber(to *int) func(form.Value) error {
+	return func(v form.Value) error {
+		n, err := strconv.Atoi(v.Text)
+		if err != nil || v.Shape != form.IsText && v.Shape != form.IsNumber {
+			return errors.New("must be a whole number")
+		}
+		*to = n
+		return nil
+	}
 }
 
 // bindToken reads the fields of token and returns what is wrong with them.
@@ -188,12 +276,12 @@ func bindToken(
 		switch err := form.CheckText(v.Text); {
 		case seen[name]:
 			reject(name, "is sent more than once")
-		case v.Shape != form.IsText:
-			reject(name, "must be text, not %s", v.Shape)
 		case err != nil:
 			reject(name, "%s", err)
 		default:
-			*fields[at].to = v.Text
+			if err := fields[at].set(v); err != nil {
+				reject(name, "%s", err)
+			}
 		}
 		seen[name] = true
 	}

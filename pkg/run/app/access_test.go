@@ -124,7 +124,7 @@ func token(dir string, work func(context.Context, config.Config, app.Env) error)
 func createToken(dir, name, role string) string {
 	GinkgoHelper()
 	return strings.TrimSpace(token(dir, func(ctx context.Context, cfg config.Config, env app.Env) error {
-		return app.CreateToken(ctx, cfg, env, name, role, false)
+		return app.CreateToken(ctx, cfg, env, app.NewToken{Name: name, Role: role}, false)
 	}))
 }
 
@@ -185,8 +185,8 @@ var _ = Describe("An API with a token", func() {
 	It("refuses a bad name or role at the command line", func() {
 		cfg, _, err := config.Load(config.Token, map[string]string{"data-dir": GinkgoT().TempDir()}, nil, os.ReadFile)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(app.CreateToken(context.Background(), cfg, environment(gbytes.NewBuffer()), "a b", "root", false)).To(MatchError(
-			`the token cannot be created: Token_name: "a b" may contain only the characters A-Z a-z 0-9 . _ -; Token_role: "root" is not one of admin, viewer`))
+		Expect(app.CreateToken(context.Background(), cfg, environment(gbytes.NewBuffer()), app.NewToken{Name: "a b", Role: "root"}, false)).To(MatchError(
+			`the token cannot be created: Token_name: "a b" may contain only the characters A-Z a-z 0-9 . _ -; Token_role: "root" is not one of admin, editor, viewer`))
 	})
 })
 

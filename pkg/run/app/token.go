@@ -13,18 +13,27 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
 )
 
+// NewToken is a token of the REST API to create. What follows Role is for the role editor.
+type NewToken struct {
+	Name, Role  string
+	Tags, Hosts []string
+	Ports       []int
+	MaxObjects  int
+}
+
 // CreateToken creates a token in the database of cfg and prints only the token on stdout: it
-// is never shown again. A viewer's token requires that an admin's token exists, unless
+// is never shown again. A token with another role requires that an admin's token exists, unless
 // withoutAdmin says that the server has its own admin token.
-func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role string, withoutAdmin bool) error {
-	t := store.Token{Name: name, Role: role, CreateTS: model.At(time.Now())}
+func CreateToken(ctx context.Context, cfg config.Config, env Env, n NewToken, withoutAdmin bool) error {
+	t := store.Token{Name: n.Name, Role: n.Role, CreateTS: model.At(time.Now())}
+	t.Team = store.Team{Tags: n.Tags, Hosts: n.Hosts, Ports: n.Ports, MaxObjects: n.MaxObjects}
 	if errs := t.Validate(); len(errs) > 0 {
 		return &model.Error{Kind: model.Invalid, Message: "the token cannot be created", Fields: errs}
 	}
 	text := store.MakeToken()
 	t.Hash = store.HashToken(text)
 	return withTokens(ctx, cfg, env, func(tokens *sqlstore.Store) error {
-		if role != store.RoleAdmin && !withoutAdmin {
+		if n.Role != store.RoleAdmin && !withoutAdmin {
 			if err := needAdmin(ctx, tokens); err != nil {
 				return err
 			}
@@ -67,7 +76,7 @@ func needAdmin(ctx context.Context, tokens store.Tokens) error {
 	}
 	return &model.Error{
 		Kind: model.Conflict, Message: "no token with the role admin exists yet, " +
-			"and a token with the role viewer cannot change anything",
+			"and a token with another role cannot create one",
 		Hint: "create one first: gatehouse token create NAME --role admin; " +
 			"or set --without-admin if the server has --api-admin-token-file",
 	}
@@ -90,6 +99,10 @@ type ListedToken struct {
 	Name       string      `json:"name"`
 	Role       string      `json:"role,omitempty"`
 	Proxy      string      `json:"proxy,omitempty"`
+	Tags       []string    `json:"tags,omitempty"`
+	Hosts      []string    `json:"hosts,omitempty"`
+	Ports      []int       `json:"ports,omitempty"`
+	MaxObjects int         `json:"max_objects,omitempty"`
 	CreateTS   model.Time  `json:"create_ts"`
 	LastUsedTS *model.Time `json:"last_used_ts"` // nil: never
 }
@@ -106,7 +119,10 @@ func ListTokens(ctx context.Context, cfg config.Config, env Env, owner TokenOwne
 		if owner.API() {
 			tokens, err := db.Tokens(ctx)
 			for _, t := range tokens {
-				add(ListedToken{Name: t.Name, Role: t.Role, CreateTS: t.CreateTS}, t.LastUsedTS)
+				add(ListedToken{
+					Name: t.Name, Role: t.Role, CreateTS: t.CreateTS,
+					Tags: t.Team.Tags, Hosts: t.Team.Hosts, Ports: t.Team.Ports, MaxObjects: t.Team.MaxObjects,
+				}, t.LastUsedTS)
 			}
 			return err
 		}

@@ -17,6 +17,8 @@ import (
 const (
 	// RoleAdmin may do everything.
 	RoleAdmin = "admin"
+	// RoleEditor may read, and change what is its team's.
+	RoleEditor = "editor"
 	// RoleViewer may read.
 	RoleViewer = "viewer"
 )
@@ -26,8 +28,10 @@ const (
 type Token struct {
 	// Name is also the actor of the holder's writes.
 	Name string
-	// Role is RoleAdmin or RoleViewer.
+	// Role is RoleAdmin, RoleEditor or RoleViewer.
 	Role string
+	// Team is what a token with RoleEditor may change; others have none.
+	Team Team
 	// Hash is HashToken of the token itself, which is not stored.
 	Hash [sha256.Size]byte
 	// CreateTS is when it was created.
@@ -96,11 +100,16 @@ func (t Token) Validate() []model.FieldError {
 		errs = append(errs, model.FieldError{Field: "Token_name", Message: fmt.Sprintf("%q is the name of another actor in the history; choose another name", t.Name)})
 	}
 	switch t.Role {
+	case RoleEditor:
+		errs = append(errs, t.Team.Validate()...)
 	case RoleAdmin, RoleViewer:
+		if len(t.Team.Tags)+len(t.Team.Hosts)+len(t.Team.Ports)+t.Team.MaxObjects != 0 {
+			errs = append(errs, model.FieldError{Field: "Token_role", Message: fmt.Sprintf("must be editor for a token with tags, hosts, ports or a number of objects, not %s", t.Role)})
+		}
 	case "":
-		errs = append(errs, model.FieldError{Field: "Token_role", Message: "is required: admin or viewer"})
+		errs = append(errs, model.FieldError{Field: "Token_role", Message: "is required: admin, editor or viewer"})
 	default:
-		errs = append(errs, model.FieldError{Field: "Token_role", Message: fmt.Sprintf("%q is not one of admin, viewer", t.Role)})
+		errs = append(errs, model.FieldError{Field: "Token_role", Message: fmt.Sprintf("%q is not one of admin, editor, viewer", t.Role)})
 	}
 	return errs
 }

@@ -21,6 +21,10 @@ import (
 // with its history.
 var beforeTrustedHops = []string{
 	`ALTER TABLE change_log DROP COLUMN message`,
+	`ALTER TABLE token DROP COLUMN tags`,
+	`ALTER TABLE token DROP COLUMN hosts`,
+	`ALTER TABLE token DROP COLUMN ports`,
+	`ALTER TABLE token DROP COLUMN max_objects`,
 	`DROP TABLE key`,
 	`DROP TABLE keyset`,
 	`ALTER TABLE proxy DROP COLUMN trusted_hops`,

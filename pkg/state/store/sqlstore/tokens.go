@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -20,8 +22,11 @@ var _ store.Tokens = (*Store)(nil)
 // token is a row of the table of tokens.
 type token struct {
 	Name, Role, Hash string
-	CreateTS         model.Time
-	LastUsedTS       sql.NullTime
+	// Tags, Hosts and Ports are words with spaces between them.
+	Tags, Hosts, Ports string
+	MaxObjects         int
+	CreateTS           model.Time
+	LastUsedTS         sql.NullTime
 }
 
 func (t token) model() (store.Token, error) {
@@ -29,7 +34,22 @@ func (t token) model() (store.Token, error) {
 	if t.LastUsedTS.Valid {
 		out.LastUsedTS = model.At(t.LastUsedTS.Time)
 	}
+	// Where something is damaged, the team may do less.
+	out.Team = store.Team{Tags: words(t.Tags), Hosts: words(t.Hosts), MaxObjects: t.MaxObjects}
+	for _, text := range words(t.Ports) {
+		if port, err := strconv.Atoi(text); err == nil {
+			out.Team.Ports = append(out.Team.Ports, port)
+		}
+	}
 	return out, decodeHash(t.Name, t.Hash, &out.Hash)
+}
+
+// words returns the words of a text; nil for none.
+func words(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Fields(text)
 }
 
 // decodeHash reads the hash of the token with that name.
@@ -43,6 +63,8 @@ func decodeHash(name, text string, to *[sha256.Size]byte) error {
 // CreateToken implements store.Tokens.
 func (s *Store) CreateToken(ctx context.Context, t store.Token) error {
 	row := token{Name: t.Name, Role: t.Role, Hash: hex.EncodeToString(t.Hash[:]), CreateTS: t.CreateTS}
+	row.Tags, row.Hosts = strings.Join(t.Team.Tags, " "), strings.Join(t.Team.Hosts, " ")
+	row.Ports, row.MaxObjects = strings.Trim(fmt.Sprint(t.Team.Ports), "[]"), t.Team.MaxObjects
 	return s.transact(ctx, s.w, nil, func(tx *gorm.DB, _ func()) error {
 		err := tx.Create(&row).Error
 		if err != nil && classify(err) == classDuplicate {

@@ -47,6 +47,14 @@ func tokenSpecs(h *harness) {
 		Expect(change.Entries).To(BeEmpty())
 	})
 
+	It("keep what a team may change", func(ctx SpecContext) {
+		editor := token("bob", "editor")
+		editor.Team = store.Team{Tags: []string{"a", "b:c"}, Hosts: []string{"*.a.test", "*"}, Ports: []int{53, 5432}, MaxObjects: 7}
+		create(ctx, editor)
+		Expect(tokens.Tokens(ctx)).To(Equal([]store.Token{editor}))
+		Expect(tokens.TokenByHash(ctx, store.HashToken("bob"))).To(Equal(editor))
+	})
+
 	It("have unique names and hashes", func(ctx SpecContext) {
 		create(ctx, token("ci", "viewer"))
 		again := token("ci", "admin")

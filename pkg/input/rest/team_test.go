@@ -1,0 +1,172 @@
+package rest_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+)
+
+// makeEditor makes the token of a team, which has its name as its tag.
+func (a *api) makeEditor(name, more string) string {
+	GinkgoHelper()
+	got := a.send("POST", "/token", adminToken, "Token_name="+name+"-ci&Token_role=editor&Token_tags="+name+more)
+	Expect(got.status).To(Equal(201), got.body)
+	_, token, _ := strings.Cut(got.body, `"token":"`)
+	return strings.TrimSuffix(token, `"}`)
+}
+
+// teams is an API with the token of team a, and what an admin, team a and team b have.
+func teams(more string) (a *api, editor string) {
+	GinkgoHelper()
+	a = startAPIThatFails(guarded)
+	editor = a.makeEditor("a", "&Token_hosts=*.a.test,a.test&Token_ports=5432"+more)
+	for _, call := range [][2]string{
+		{"/proxy", "Name=edge&tags=shared"},
+		{"/proxy", "Name=inner"},
+		{"/upstream", "Upstream_name=a-blue&Upstream_ip=10.0.0.1&Upstream_port=80&tags=a"},
+		{"/upstream", "Upstream_name=b-blue&Upstream_ip=10.0.0.2&Upstream_port=80&tags=b"},
+		{"/upstream", "Upstream_name=all-blue&Upstream_ip=10.0.0.3&Upstream_port=80&tags=b,shared"},
+		{"/secret", "Secret_name=b-secret&Secret_value=v&tags=b"},
+		{"/secret", "Secret_name=a-secret&Secret_value=v&tags=a"},
+		{"/keyset", "Keyset_name=b-keys&tags=b"},
+		{"/keyset", "Keyset_name=a-keys&tags=a"},
+		{"/filter", "Filter_name=a-keys&Filter_type=http_filter_apikey&tags=a&Filter_config=" + url.QueryEscape(`{"keys":"a-keys"}`)},
+		{"/filter", "Filter_name=b-keys&Filter_type=http_filter_apikey&tags=b&Filter_config=" + url.QueryEscape(`{"keys":"b-keys"}`)},
+		{"/globalconfig", "globalconfig_name=g&globalconfig_type=globalconfig_connections&tags=a&config=" + url.QueryEscape(`{"max_connections":9}`)},
+		{"/globalconfig", "globalconfig_name=audit&globalconfig_type=globalconfig_accesslog&config=" + url.QueryEscape(`{"upstream":"b-blue"}`)},
+		{"/service", "Service_Name=a-shop&fqdn=shop.a.test&tags=a"},
+		{"/service/a-shop/route", "Route_Name=root&Route_prefix=/"},
+		{"/service", "Service_Name=b-shop&fqdn=shop.b.test&tags=b"},
+		{"/service/b-shop/route", "Route_Name=root&Route_prefix=/&tags=a"},
+		{"/service/b-shop/route/root/upstream/b-blue", ""},
+		{"/service/b-shop/filter/b-keys", ""},
+		{"/proxy/edge/service/b-shop", ""},
+		{"/proxy/inner/globalconfig/g", ""},
+	} {
+		got := a.send("POST", call[0], adminToken, call[1])
+		Expect(got.status).To(Equal(201), "%s %s", call[0], got.body)
+	}
+	return a, editor
+}
+
+var _ = Describe("An editor", func() {
+	It("may call what changes the configuration, and nothing else that is no read", func() {
+		a, editor := teams("")
+		handler := rest.New(rest.Options{Store: a.store, Tokens: a.store.(store.Tokens), ProxyTokens: a.store.(store.ProxyTokens)})
+		var closed []string
+		changes := 0
+		for _, r := range rest.Routes(handler) {
+			if slices.Contains([]string{http.MethodGet, http.MethodHead}, r.Method) {
+				continue
+			}
+			got := a.send(r.Method, routePath(r.Path), editor, "")
+			if got.status == 403 && strings.Contains(got.body, "has the role editor, which may read, and change objects with the tags of the token") {
+				closed = append(closed, r.Method+" "+r.Path)
+				continue
+			}
+			// It reaches the handler, which has nothing to change; what it writes is checked in the transaction.
+			Expect(got.status).To(Or(Equal(400), Equal(403), Equal(404), Equal(415), Equal(200)), "%s %s: %s", r.Method, r.Path, got.body)
+			changes++
+		}
+		slices.Sort(closed)
+		Expect(closed).To(Equal([]string{
+			"DELETE /proxy/:proxy/token/:token", "DELETE /ratelimit/token/:token", "DELETE /token/:token",
+			"POST /proxy/:proxy/token", "POST /ratelimit/token", "POST /service/:service/login/test", "POST /token",
+		}))
+		Expect(changes).To(BeNumerically(">", 40))
+		Expect(a.revision()).To(Equal(int64(21)))
+	})
+
+	DescribeTable("changes what is its own:", func(method, path, fields string) {
+		a, editor := teams("")
+		got := a.send(method, path, editor, fields)
+		Expect(got.status).To(Or(Equal(200), Equal(201)), got.body)
+		Expect(a.revision()).To(Equal(int64(22)))
+	},
+		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=*.a.test&tags=a,more"),
+		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=A.test&tags=a"),
+		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=*&Mode=tcp&Port=5432&tags=a"),
+		Entry(nil, "PUT", "/upstream/x", "Upstream_ip=10.0.0.9&Upstream_port=80&tags=a"),
+		Entry(nil, "PATCH", "/upstream/a-blue", "Upstream_port=81"),
+		Entry(nil, "PATCH", "/upstream/a-blue", "tags=a,shared"),
+		Entry(nil, "DELETE", "/upstream/a-blue", ""),
+		Entry(nil, "POST", "/service/a-shop/route", "Route_Name=x&Route_prefix=/x"),
+		Entry(nil, "DELETE", "/service/a-shop/route/root", ""),
+		Entry(nil, "DELETE", "/service/a-shop", ""),
+		Entry(nil, "POST", "/service/a-shop/route/root/upstream/a-blue", ""),
+		Entry(nil, "POST", "/service/a-shop/route/root/upstream/all-blue", ""),
+		Entry(nil, "POST", "/service/a-shop/filter/a-keys", ""),
+		Entry(nil, "POST", "/service/a-shop/secret/a-secret", ""),
+		Entry(nil, "POST", "/proxy/edge/service/a-shop", ""),
+		Entry(nil, "POST", "/keyset/a-keys/key", "Key_name=x"),
+		Entry(nil, "POST", "/service/deepcopy/a-shop/x", "fqdn=x.a.test"),
+		Entry(nil, "POST", "/upstream/copy/b-blue/x", "tags=a"),
+		Entry(nil, "PATCH", "/secret/a-secret", "Secret_value=x"),
+	)
+
+	DescribeTable("is refused, and told which object lacks which right:", func(method, path, fields string, errs ...string) {
+		a, editor := teams("")
+		for _, query := range []string{"", "?dry_run=true"} {
+			got := a.send(method, path+query, editor, fields)
+			Expect(got.status).To(Equal(403), got.body)
+			for i := 0; i < len(errs); i += 2 {
+				Expect(got.body).To(ContainSubstring(`{"field":"` + errs[i] + `","message":"` + errs[i+1] + `"}`))
+			}
+			Expect(strings.Count(got.body, `{"field"`)).To(Equal(len(errs)/2), got.body)
+		}
+		Expect(a.revision()).To(Equal(int64(21)))
+	},
+		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=x.a.test", "/service/x", "needs the tag a"),
+		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=x.b.test&tags=a", "/service/x", `host \"x.b.test\" is not within the token's Token_hosts`),
+		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=*&tags=a", "/service/x", `host \"*\" is not within the token's Token_hosts`),
+		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=*.test&tags=a", "/service/x", `host \"*.test\" is not within the token's Token_hosts`),
+		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=xa.test&tags=a", "/service/x", `host \"xa.test\" is not within the token's Token_hosts`),
+		Entry(nil, "PATCH", "/service/a-shop", "fqdn=shop.b.test", "/service/a-shop", `host \"shop.b.test\" is not within the token's Token_hosts`),
+		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=*&Mode=udp&Port=53&tags=a", "/service/x", "port 53 is not one of the token's Token_ports"),
+		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=x.a.test&Mode=tls&Port=53&tags=a", "/service/x", "port 53 is not one of the token's Token_ports"),
+		Entry(nil, "PATCH", "/upstream/b-blue", "Upstream_port=81", "/upstream/b-blue", "does not have the tag a"),
+		Entry("takes over", "PATCH", "/upstream/b-blue", "tags=a,b", "/upstream/b-blue", "does not have the tag a"),
+		Entry("replaces", "PUT", "/upstream/b-blue", "Upstream_ip=10.0.0.9&Upstream_port=80&tags=a", "/upstream/b-blue", "does not have the tag a"),
+		Entry("shared is to use", "PATCH", "/upstream/all-blue", "Upstream_port=81", "/upstream/all-blue", "does not have the tag a"),
+		Entry("gives away", "PATCH", "/upstream/a-blue", "tags=b", "/upstream/a-blue", "must keep the tag a"),
+		Entry(nil, "DELETE", "/upstream/all-blue", "", "/upstream/all-blue", "does not have the tag a"),
+		Entry(nil, "DELETE", "/secret/b-secret", "", "/secret/b-secret", "does not have the tag a"),
+		Entry("tag of the route", "PATCH", "/service/b-shop/route/root", "Route_prefix=/x", "/service/b-shop/route/root", "/service/b-shop does not have the tag of the token"),
+		Entry(nil, "POST", "/service/b-shop/route", "Route_Name=x&Route_prefix=/&tags=a", "/service/b-shop/route/x", "/service/b-shop does not have the tag of the token"),
+		Entry(nil, "DELETE", "/service/b-shop/route/root/upstream/b-blue", "", "/service/b-shop/route/root/upstream/b-blue", "/service/b-shop does not have the tag of the token"),
+		Entry(nil, "POST", "/service/b-shop/route/root/upstream/a-blue", "", "/service/b-shop/route/root/upstream/a-blue", "/service/b-shop does not have the tag of the token"),
+		Entry(nil, "POST", "/service/a-shop/route/root/upstream/b-blue", "", "/service/a-shop/route/root/upstream/b-blue", "/upstream/b-blue is neither the team's own nor has the tag shared"),
+		Entry(nil, "POST", "/service/a-shop/filter/b-keys", "", "/service/a-shop/filter/b-keys", "/filter/b-keys is neither the team's own nor has the tag shared"),
+		Entry(nil, "POST", "/service/a-shop/secret/b-secret", "", "/service/a-shop/secret/b-secret", "/secret/b-secret is neither the team's own nor has the tag shared"),
+		Entry(nil, "DELETE", "/service/b-shop/filter/b-keys", "", "/service/b-shop/filter/b-keys", "/service/b-shop does not have the tag of the token"),
+		Entry(nil, "POST", "/keyset/b-keys/key", "Key_name=x", "/keyset/b-keys/key/x", "/keyset/b-keys does not have the tag of the token"),
+		Entry("names a key set", "PATCH", "/filter/a-keys", "Filter_config="+url.QueryEscape(`{"keys":"b-keys"}`), "/filter/a-keys", "/keyset/b-keys is neither the team's own nor has the tag shared"),
+		Entry("names a secret", "PATCH", "/service/a-shop", "Client_validation_cacertificate=b-secret", "/service/a-shop", "/secret/b-secret is neither the team's own nor has the tag shared"),
+		Entry("names a log", "POST", "/filter", "Filter_name=x&tags=a&Filter_type=route_filter_accesslog&Filter_config="+url.QueryEscape(`{"logs":["audit","nope"]}`),
+			"/filter/x", "/globalconfig/audit is neither the team's own nor has the tag shared",
+			"/filter/x", "/globalconfig/nope does not exist, and another team may create it"),
+		Entry(nil, "POST", "/proxy/inner/service/a-shop", "", "/proxy/inner/service/a-shop", "/proxy/inner is neither the team's own nor has the tag shared"),
+		Entry(nil, "DELETE", "/proxy/edge/service/b-shop", "", "/proxy/edge/service/b-shop", "/service/b-shop does not have the tag of the token"),
+		Entry(nil, "POST", "/proxy", "Name=x&tags=a", "/proxy/x", "only an admin may change this: it affects others too"),
+		Entry(nil, "PATCH", "/proxy/edge", "Http_port=81", "/proxy/edge", "only an admin may change this: it affects others too"),
+		Entry(nil, "DELETE", "/proxy/inner", "", "/proxy/inner", "only an admin may change this: it affects others too",
+			"/proxy/inner/globalconfig/g", "only an admin may change this: it affects others too"),
+		Entry(nil, "PATCH", "/globalconfig/g", "tags=a,b", "/globalconfig/g", "only an admin may change this: it affects others too"),
+		Entry(nil, "POST", "/proxy/edge/globalconfig/g", "", "/proxy/edge/globalconfig/g", "only an admin may change this: it affects others too"),
+		Entry("detached, it applies everywhere", "DELETE", "/proxy/inner/globalconfig/g", "", "/proxy/inner/globalconfig/g", "only an admin may change this: it affects others too"),
+		Entry(nil, "POST", "/service/deepcopy/b-shop/x", "fqdn=x.a.test", "/service/x", "needs the tag a",
+			"/service/x/route/root", "/service/x does not have the tag of the token",
+			"/service/x/route/root/upstream/b-blue", "/service/x does not have the tag of the token",
+			"/service/x/route/root/upstream/b-blue", "/upstream/b-blue is neither the team's own nor has the tag shared",
+			"/service/x/filter/b-keys", "/service/x does not have the tag of the token",
+			"/service/x/filter/b-keys", "/filter/b-keys is neither the team's own nor has the tag shared"),
+		Entry(nil, "POST", "/service/copyroute/b-shop/a-shop/route/root", "Route_Name=x", "/service/a-shop/route/x/upstream/b-blue", "/upstream/b-blue is neither the team's own nor has the tag shared"),
+	)
+})
