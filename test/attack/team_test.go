@@ -1,0 +1,170 @@
+package attack_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// teamTry is a call with which team a tries to change what is team b's, or to use it.
+type teamTry struct {
+	what, method, path string
+	// body is a document if it has lines, else a form.
+	body string
+	// names are what the answer says about, of the objects that lack a right.
+	names []string
+}
+
+func teamTries() []teamTry {
+	document := func(text string) string { return "version: 1\n" + text }
+	return []teamTry{
+		{"change", "PATCH", "/upstream/b-blue", "Upstream_port=1", []string{"/upstream/b-blue"}},
+		{"take over by tag", "PATCH", "/service/b-shop", "tags=a,b", []string{"/service/b-shop"}},
+		{"replace", "PUT", "/service/b-shop", "fqdn=b.test&tags=a", []string{"/service/b-shop"}},
+		{"change a shared filter", "PATCH", "/filter/all-headers", "tags=a,shared", []string{"/filter/all-headers"}},
+		{"delete", "DELETE", "/service/b-shop/route/root", "", []string{"/service/b-shop/route/root"}},
+		{"a route of another", "POST", "/service/b-shop/route", "Route_Name=x&Route_prefix=/&tags=a", []string{"/service/b-shop/route/x"}},
+		{"attach to another's service", "POST", "/service/b-shop/filter/a-deny", "", []string{"/service/b-shop/filter/a-deny"}},
+		{"attach to another's route", "POST", "/service/b-shop/route/root/upstream/a-red", "", []string{"/service/b-shop/route/root/upstream/a-red"}},
+		{"attach another's upstream", "POST", "/service/a-shop/route/root/upstream/b-blue", "", []string{"/upstream/b-blue"}},
+		{"attach to a proxy of another", "POST", "/proxy/inner/service/a-shop", "", []string{"/proxy/inner"}},
+		{"detach another's service", "DELETE", "/proxy/gw/service/b-shop", "", []string{"/proxy/gw/service/b-shop"}},
+		{"a host that is not its own", "PATCH", "/service/a-shop", "fqdn=x.b.test", []string{`host \"x.b.test\"`}},
+		{"a wildcard over another", "PATCH", "/service/a-shop", "fqdn=*.test", []string{`host \"*.test\"`}},
+		{"every host", "PATCH", "/service/a-shop", "fqdn=*", []string{`host \"*\"`}},
+		{"a port", "POST", "/service", "Service_Name=x&fqdn=*&Mode=tcp&Port=5432&tags=a", []string{"port 5432"}},
+		{"no tag", "POST", "/upstream", "Upstream_name=x&Upstream_ip=127.0.0.1&Upstream_port=1", []string{"/upstream/x"}},
+		{"name a secret", "POST", "/upstream", "Upstream_name=x&Upstream_ip=127.0.0.1&Upstream_port=1&tags=a&Upstream_protocol=tls&Upstream_validation_cacertificate=b-secret", []string{"/secret/b-secret"}},
+		{"a global config", "POST", "/globalconfig", `globalconfig_name=x&globalconfig_type=globalconfig_connections&tags=a&config={"max_connections":1}`, []string{"/globalconfig/x"}},
+		{"a proxy", "POST", "/proxy", "Name=x&tags=a", []string{"/proxy/x"}},
+		{"copy with what it uses", "POST", "/service/deepcopy/b-shop/x", "fqdn=x.a.test&tags=a", []string{"/upstream/b-blue"}},
+		{"copy a route with what it uses", "POST", "/service/copyroute/b-shop/a-shop/route/root", "Route_Name=x", []string{"/upstream/b-blue"}},
+		{"roll back", "POST", "/revision/3/rollback", "", []string{"/service/b-shop", "/secret/b-secret"}},
+		{"prune", "PUT", "/config?prune=true", document("services: []\n"), []string{"/service/b-shop", "/upstream/b-blue"}},
+		{"delete by document", "PUT", "/config?delete=true&force=true", document("secrets: [{secret_name: b-secret, secret_type: generic}]\n"), []string{"/secret/b-secret"}},
+		{"the list of a proxy", "PUT", "/config", document("proxies: [{name: gw, tags: [shared], services: [a-shop]}]\n"), []string{"/proxy/gw/service/b-shop"}},
+		{"own and others in one document", "PUT", "/config", document("upstreams:\n- {upstream_name: x, upstream_ip: 127.0.0.1, upstream_port: 1, tags: [a]}\n" +
+			"- {upstream_name: b-blue, upstream_ip: 127.0.0.1, upstream_port: 1, tags: [b]}\n"), []string{"/upstream/b-blue"}},
+		{"references in a document", "PUT", "/config", document("services:\n- {service_name: a-shop, fqdn: a.test, tags: [a], routes: [{route_name: root, route_prefix: /, upstreams: [b-blue]}]}\n"), []string{"/upstream/b-blue"}},
+		{"a dump with sealed secrets", "GET", "/config?secrets=sealed", "", nil},
+		{"a token", "POST", "/token", "Token_name=x&Token_role=admin", nil},
+		{"the token of another", "DELETE", "/token/b-ci", "", nil},
+		{"a token of a proxy", "POST", "/proxy/gw/token", "Token_name=x", nil},
+	}
+}
+
+var _ = Describe("A team", func() {
+	It("changes only what is its own, and others keep their traffic", func(ctx SpecContext) {
+		t := startEmpty(ctx, nil)
+		red, err := testkit.StartBackend("red", testkit.BackendOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(red.Close)
+		address := func(b *testkit.Backend) string { return "Upstream_ip=" + b.IP + "&Upstream_port=" + strconv.Itoa(b.Port) }
+		call := func(ctx context.Context, token, method, path, body string, headers ...string) testkit.Answer {
+			if body != "" {
+				kind := "application/x-www-form-urlencoded"
+				if strings.Contains(body, "\n") {
+					kind = "application/yaml"
+				}
+				headers = append(headers, "Content-Type: "+kind)
+			}
+			return try(ctx, t.API, method, path, body, append(headers, "Authorization: Bearer "+token)...)
+		}
+		made := func(a testkit.Answer) string {
+			Expect(a.Status).To(Or(Equal(http.StatusCreated), Equal(http.StatusOK)), a.Body)
+			_, token, _ := strings.Cut(a.Body, `"token":"`)
+			return strings.TrimSuffix(token, `"}`)
+		}
+		admin := made(try(ctx, t.API, "POST", "/token", "Token_name=ann&Token_role=admin", "Content-Type: application/x-www-form-urlencoded"))
+		a := made(call(ctx, admin, "POST", "/token", "Token_name=a-ci&Token_role=editor&Token_tags=a&Token_hosts=a.test,*.a.test"))
+		b := made(call(ctx, admin, "POST", "/token", "Token_name=b-ci&Token_role=editor&Token_tags=b&Token_hosts=b.test"))
+		for _, one := range [][3]string{
+			{admin, "/proxy", "Name=inner"},
+			{admin, "/proxy", "Name=gw&tags=shared"},
+			{b, "/filter", `Filter_name=all-headers&Filter_type=route_filter_headers&tags=b,shared&Filter_config={"request":{"set":{"x-team":"b"}}}`},
+			{b, "/secret", "Secret_name=b-secret&Secret_value=v&tags=b"},
+			{b, "/upstream", "Upstream_name=b-blue&tags=b&" + address(t.blue)},
+			{b, "/service", "Service_Name=b-shop&fqdn=b.test&tags=b"},
+			{b, "/service/b-shop/route", "Route_Name=root&Route_prefix=/"},
+			{b, "/service/b-shop/route/root/upstream/b-blue", ""},
+			{b, "/proxy/gw/service/b-shop", ""},
+			{a, "/upstream", "Upstream_name=a-red&tags=a&" + address(red)},
+			{a, "/filter", `Filter_name=a-deny&Filter_type=vh_filter_ipaccess&tags=a&Filter_config={"deny":["0.0.0.0/0"]}`},
+			{a, "/service", "Service_Name=a-shop&fqdn=a.test&tags=a"},
+			{a, "/service/a-shop/route", "Route_Name=root&Route_prefix=/"},
+			{a, "/service/a-shop/route/root/upstream/a-red", ""},
+			{a, "/service/a-shop/route/root/filter/all-headers", ""},
+			{a, "/proxy/gw/service/a-shop?wait=applied", ""},
+		} {
+			fields := one[2]
+			if at := strings.Index(fields, "{"); at >= 0 {
+				fields = fields[:at] + url.QueryEscape(fields[at:])
+			}
+			made(call(ctx, one[0], "POST", one[1], fields))
+		}
+		backend := func(host string) string {
+			return t.raw(ctx, "GET / HTTP/1.1", "Host: "+host).Header.Get(testkit.BackendHeader)
+		}
+		Eventually(backend).WithArguments("a.test").Should(Equal("red"))
+		Eventually(backend).WithArguments("b.test").Should(Equal("blue"))
+		dump := func() string { return call(ctx, admin, "GET", "/config", "").Body }
+		before := dump()
+
+		for _, try := range teamTries() {
+			By(try.what)
+			body := try.body
+			if at := strings.Index(body, "{"); at >= 0 && !strings.Contains(body, "\n") {
+				body = body[:at] + url.QueryEscape(body[at:])
+			}
+			got := call(ctx, a, try.method, try.path, body)
+			Expect(got.Status).To(Equal(http.StatusForbidden), "%s: %s", try.what, got.Body)
+			for _, name := range try.names {
+				Expect(got.Body).To(ContainSubstring(name), try.what)
+			}
+			Expect(got.Body).NotTo(ContainSubstring(t.blue.IP+":"), try.what)
+			Expect(dump()).To(Equal(before), try.what)
+			Expect(backend("b.test")).To(Equal("blue"), try.what)
+		}
+
+		By("races: many take over at once with the ETag that they have read")
+		tag := call(ctx, a, "GET", "/upstream/b-blue", "").Header.Get("ETag")
+		Expect(tag).NotTo(BeEmpty())
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				defer GinkgoRecover()
+				if i%4 == 0 {
+					got := call(ctx, b, "PATCH", "/upstream/b-blue", "tags=b,"+strconv.Itoa(i))
+					Expect(got.Status).To(Equal(http.StatusOK), got.Body)
+					return
+				}
+				got := call(ctx, a, "PATCH", "/upstream/b-blue", "tags=a", "If-Match: "+tag)
+				Expect(got.Status).To(Or(Equal(http.StatusForbidden), Equal(http.StatusPreconditionFailed)), got.Body)
+			})
+		}
+		all.Wait()
+		Expect(call(ctx, a, "GET", "/upstream/b-blue", "").Body).NotTo(ContainSubstring(`"a"`))
+		Eventually(backend).WithArguments("b.test").Should(Equal("blue"))
+
+		By("its own document, and a rollback of what was only its own")
+		at := call(ctx, admin, "GET", "/revision?limit=1", "").Body
+		_, at, _ = strings.Cut(at, `"revision":`)
+		at, _, _ = strings.Cut(at, ",")
+		own := "version: 1\nservices:\n- {service_name: a-new, fqdn: new.a.test, tags: [a], proxies: [gw], routes: [{route_name: root, route_prefix: /, upstreams: [a-red]}]}\n"
+		Expect(call(ctx, a, "PUT", "/config?tag=a&wait=applied", own).Status).To(Equal(http.StatusOK))
+		Eventually(backend).WithArguments("new.a.test").Should(Equal("red"))
+		got := call(ctx, a, "POST", "/revision/"+at+"/rollback?wait=applied", "")
+		Expect(got.Status).To(Equal(http.StatusOK), got.Body)
+		Eventually(backend).WithArguments("new.a.test").Should(BeEmpty())
+		Expect(backend("b.test")).To(Equal("blue"))
+	}, SpecTimeout(2*time.Minute))
+})
