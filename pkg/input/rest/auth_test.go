@@ -51,6 +51,9 @@ func (a *api) send(method, path, token, body string, header ...string) answer {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Content-Type" {
+			req.Header.Del(header[i])
+		}
 		req.Header.Add(header[i], header[i+1])
 		if header[i] == "Host" {
 			req.Host = header[i+1]
