@@ -141,6 +141,7 @@ var _ = Describe("An editor", func() {
 		Entry(nil, "PATCH", "/service/a-shop", "fqdn=shop.b.test", "/service/a-shop", `host \"shop.b.test\" is not within the token's Token_hosts`),
 		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=*&Mode=udp&Port=53&tags=a", "/service/x", "port 53 is not one of the token's Token_ports"),
 		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=x.a.test&Mode=tls&Port=53&tags=a", "/service/x", "port 53 is not one of the token's Token_ports"),
+		Entry(nil, "PATCH", "/service/a-shop", "Public=true", "/service/a-shop", "only an admin may exempt a service from the login of its proxy (Public)"),
 		Entry(nil, "PATCH", "/upstream/b-blue", "Upstream_port=81", "/upstream/b-blue", "does not have the tag a"),
 		Entry("takes over", "PATCH", "/upstream/b-blue", "tags=a,b", "/upstream/b-blue", "does not have the tag a"),
 		Entry("replaces", "PUT", "/upstream/b-blue", "Upstream_ip=10.0.0.9&Upstream_port=80&tags=a", "/upstream/b-blue", "does not have the tag a"),

@@ -165,6 +165,9 @@ func (c *teamCheck) change(w Written) error {
 		}
 		if svc, ok := w.After.(*model.Service); ok {
 			c.host(w.Key, svc)
+			if before, ok := w.Before.(*model.Service); svc.Public && !(ok && before.Public) {
+				c.refuse(w.Key, "only an admin may exempt a service from the login of its proxy (Public)")
+			}
 		}
 		return c.uses(w)
 	case model.KindRoute, model.KindAPIKey:
