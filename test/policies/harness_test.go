@@ -6,12 +6,15 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 const (
 	onShop  = "/service/shop/filter/f"
 	onMoved = "/service/moved/filter/f"
 	onRoute = "/service/shop/route/root/filter/f"
+	onProxy = "/proxy/gw/filter/f"
 )
 
 func off(r request) string     { return r.off }
@@ -46,6 +49,25 @@ func (w *world) onRoute(p policy) {
 	w.each(p, off)
 }
 
+// onProxy tries a filter on the proxy: it is as on each of its services.
+func (w *world) onProxy(p policy) {
+	GinkgoHelper()
+	By("on the proxy")
+	w.attach(onProxy)
+	w.each(p, on)
+	w.configure(p.changed)
+	w.each(p, changed)
+	w.configure(p.config)
+	if p.onRoutes() {
+		By("on the proxy, with another one on the route")
+		w.attach("/service/shop/route/root/filter/g")
+		w.each(p, both)
+		w.detach("/service/shop/route/root/filter/g")
+	}
+	w.detach(onProxy)
+	w.each(p, off)
+}
+
 var _ = Describe("A filter of the type", func() {
 	for _, p := range policies() {
 		Describe(p.kind, func() {
@@ -63,6 +85,15 @@ var _ = Describe("A filter of the type", func() {
 
 				if p.onRoutes() {
 					w.onRoute(p)
+				}
+				if (&model.Filter{Type: p.kind}).FitsOn(model.KindProxy) {
+					w.configure(p.config)
+					w.onProxy(p)
+				} else {
+					a, err := w.api.Post(limit(), onProxy)
+					Expect(err).NotTo(HaveOccurred())
+					Expect(a.Status).To(Equal(http.StatusUnprocessableEntity))
+					Expect(a.Body).To(ContainSubstring("cannot be attached to a proxy: it "))
 				}
 				Expect(w.listeners()).To(Equal(before))
 			})

@@ -76,6 +76,8 @@ type RouteTree struct {
 	ServiceFilters, Filters []*ParsedFilter
 	// Named is what all these filters name, and what that names, by key.
 	Named map[Key]Object
+	// base is the route that this one was made from, without filters of a proxy: see ServiceTree.On.
+	base *RouteTree
 }
 
 // ProxyTree is a proxy with the names of its services, in order of attachment.
@@ -85,6 +87,9 @@ type ProxyTree struct {
 	// GlobalConfigs are those that hold for the proxy, sorted by name: its own,
 	// and those that are attached to no proxy.
 	GlobalConfigs []*ParsedGlobalConfig
+	// Filters are the proxy's own, sorted by name. FilterNamed is what they name, and what that names, by key.
+	Filters     []*ParsedFilter
+	FilterNamed map[Key]Object
 	// Named is what the global configs name, and what that names, by key.
 	Named map[Key]Object
 }
@@ -481,13 +486,18 @@ func (c *Config) rebuildProxy(name string) {
 		return
 	}
 	var links []*ProxyService
+	var filters []*ParsedFilter
 	for k := range c.children[key].all {
 		if l, ok := c.objects[k].(*ProxyService); ok {
 			links = append(links, l)
 		}
+		if k.Kind == KindProxyFilter {
+			filters = appendObject(filters, c, k.Attached())
+		}
 	}
+	sortByName(filters)
 	slices.SortFunc(links, func(a, b *ProxyService) int { return cmp.Compare(a.ID, b.ID) })
-	tree := &ProxyTree{Proxy: proxy, GlobalConfigs: c.globalConfigs(name)}
+	tree := &ProxyTree{Proxy: proxy, GlobalConfigs: c.globalConfigs(name), Filters: filters, FilterNamed: c.namedBy(filters)}
 	for _, l := range links {
 		tree.Services = append(tree.Services, l.Service)
 	}

@@ -73,8 +73,15 @@ func (f *Filter) Validate() []FieldError {
 
 // FitsOn reports whether the filter can be attached to an object of kind.
 func (f *Filter) FitsOn(kind Kind) bool {
+	t, known := findType(filterTypes(), f.Type)
+	return slices.Contains(t.on, kind) || kind == KindProxy && known && t.notOnProxy == ""
+}
+
+// ProxyRefusal returns why the filter cannot be attached to a proxy, in words that follow its name; empty means that it
+// can.
+func (f *Filter) ProxyRefusal() string {
 	t, _ := findType(filterTypes(), f.Type)
-	return slices.Contains(t.on, kind)
+	return t.notOnProxy
 }
 
 // Seal implements Confidential.

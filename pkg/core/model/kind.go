@@ -23,6 +23,7 @@ const (
 	KindServiceFilter     Kind = "service_filter"
 	KindServiceSecret     Kind = "service_secret"
 	KindProxyService      Kind = "proxy_service"
+	KindProxyFilter       Kind = "proxy_filter"
 	KindProxyGlobalConfig Kind = "proxy_globalconfig"
 )
 
@@ -105,6 +106,10 @@ var table = [...]KindRow{ //nolint:gochecknoglobals // never written: a constant
 	{
 		Kind: KindProxyService, Path: path{KindProxy, KindService},
 		New: func(n parts) Object { return &ProxyService{Proxy: n[0], Service: n[1]} },
+	},
+	{
+		Kind: KindProxyFilter, Path: path{KindProxy, KindFilter},
+		New: func(n parts) Object { return &ProxyFilter{Proxy: n[0], Filter: n[1]} },
 	},
 	{
 		Kind: KindProxyGlobalConfig, Path: path{KindProxy, KindGlobalConfig},

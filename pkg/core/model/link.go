@@ -111,6 +111,27 @@ func (l *ProxyService) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS
 // Validate implements Object.
 func (l *ProxyService) Validate() []FieldError { return nil }
 
+// ProxyFilter attaches a filter to a proxy, for all its services.
+type ProxyFilter struct {
+	ID       int64  `json:"proxy_filter_id"`
+	Proxy    string `json:"proxy_name"`
+	Filter   string `json:"filter_name"`
+	CreateTS Time   `json:"create_ts"`
+	UpdateTS Time   `json:"update_ts"`
+}
+
+// ProxyFilterKey is the key of such a link.
+func ProxyFilterKey(proxy, filter string) Key { return NewKey(KindProxyFilter, proxy, filter) }
+
+// Key implements Object.
+func (l *ProxyFilter) Key() Key { return ProxyFilterKey(l.Proxy, l.Filter) }
+
+// Meta implements Object.
+func (l *ProxyFilter) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
+
+// Validate implements Object.
+func (l *ProxyFilter) Validate() []FieldError { return nil }
+
 // ProxyGlobalConfig limits a global config to the proxies that it is attached to.
 type ProxyGlobalConfig struct {
 	ID           int64  `json:"proxy_globalconfig_id"`

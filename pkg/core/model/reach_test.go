@@ -74,6 +74,8 @@ func (w world) holders(obj model.Object, services, proxies map[string]bool) {
 		proxies[o.Proxy] = true
 	case *model.ProxyGlobalConfig:
 		proxies[o.Proxy] = true
+	case *model.ProxyFilter:
+		proxies[o.Proxy] = true
 	default:
 		used := false
 		for _, user := range w.objects {

@@ -33,10 +33,12 @@ type Service struct {
 	Mode string `json:"mode" form:"Mode"`
 	// The port of a service of mode tcp or udp, and of mode tls; 0 is the proxy's HTTPS port, beside its services of
 	// mode http. A service of mode http is on the ports of its proxy, and has 0.
-	Port     int  `json:"port" form:"Port" range:"0-65535"`
-	Tags     Tags `json:"tags" form:"tags"`
-	CreateTS Time `json:"create_ts"`
-	UpdateTS Time `json:"update_ts"`
+	Port int `json:"port" form:"Port" range:"0-65535"`
+	// Names of filters of a proxy that do not apply to the service. A name that no filter has is ignored.
+	ExemptFilters Tags `json:"exempt_filters" form:"Exempt_filters"`
+	Tags          Tags `json:"tags" form:"tags"`
+	CreateTS      Time `json:"create_ts"`
+	UpdateTS      Time `json:"update_ts"`
 }
 
 // What becomes of a request over plain HTTP to a service that has a certificate.
@@ -117,6 +119,12 @@ func (s *Service) Validate() []FieldError {
 			v.add("Client_validation_cacertificate", "requires a host name in fqdn: "+
 				"the gateway requests client certificates by the host name that a client connects to")
 		}
+	}
+	if len(s.ExemptFilters) > 32 {
+		v.add("Exempt_filters", "has %d names; at most 32 are allowed", len(s.ExemptFilters))
+	}
+	for _, name := range s.ExemptFilters {
+		v.name("Exempt_filters", name, false)
 	}
 	s.validateMode(&v)
 	v.tags(s.Tags)

@@ -21,12 +21,18 @@ type configType struct {
 	name string
 	// on lists the kinds that it can be attached to.
 	on []Kind
+	// notOnProxy is why a filter of the type cannot be attached to a proxy, in words that follow "a filter of this type";
+	// empty means that it can, for all services of the proxy.
+	notOnProxy string
 	// alone is what only one filter of a service or route can do, of this type or another; empty means
 	// that several of the type may be there.
 	alone string
 	// addsUp means that filters of the type on a service apply beside those of its routes. Otherwise those of a route
 	// replace them.
 	addsUp bool
+	// joins means the same for a type whose filters of a service reach the requests of a route in another way than by
+	// being added to the route: Envoy joins them, or they are on each route anyway.
+	joins bool
 	// secrets are the paths in its JSON whose text is stored sealed. Of a list of objects each has a name.
 	secrets []string
 	// names are the paths in its JSON whose text is the name of an object, with the kind of the
@@ -40,8 +46,8 @@ type configType struct {
 
 func filterTypes() []configType {
 	return []configType{
-		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, read: readRateLimitFilter},
-		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
+		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, joins: true, read: readRateLimitFilter},
+		{name: FilterOIDC, on: []Kind{KindService}, notOnProxy: "names one redirect URL and one set of cookies: a globalconfig_oauth is the login for a proxy", secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
 		{name: FilterJWT, on: []Kind{KindRoute, KindService}, names: jwtNames(), read: readJWT},
 		{
 			name: FilterAPIKey, on: []Kind{KindRoute, KindService}, alone: "say which API keys are accepted",
@@ -64,12 +70,12 @@ func filterTypes() []configType {
 			name: FilterExtProc, on: []Kind{KindRoute, KindService}, alone: "name the server that processes requests",
 			names: serverNames(), read: readExtProc,
 		},
-		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
+		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, joins: true, read: readHeadersFilter},
 		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, addsUp: true, read: readIPAccess},
-		{name: FilterAffinity, on: []Kind{KindRoute, KindService}, read: readAffinity},
-		{name: FilterCanary, on: []Kind{KindRoute, KindService}, names: canaryNames(), read: readCanary},
-		{name: FilterMirror, on: []Kind{KindRoute, KindService}, names: mirrorNames(), read: readMirror},
-		{name: FilterHostRewrite, on: []Kind{KindRoute, KindService}, read: readHostRewrite},
+		{name: FilterAffinity, on: []Kind{KindRoute, KindService}, notOnProxy: ofUpstreams, read: readAffinity},
+		{name: FilterCanary, on: []Kind{KindRoute, KindService}, notOnProxy: ofUpstreams, names: canaryNames(), read: readCanary},
+		{name: FilterMirror, on: []Kind{KindRoute, KindService}, notOnProxy: ofUpstreams, names: mirrorNames(), read: readMirror},
+		{name: FilterHostRewrite, on: []Kind{KindRoute, KindService}, notOnProxy: ofUpstreams, read: readHostRewrite},
 		{name: FilterCORS, on: []Kind{KindRoute, KindService}, alone: "say which pages may read the answers", read: readCORS},
 		{name: FilterCSRF, on: []Kind{KindRoute, KindService}, addsUp: true, read: readCSRF},
 		{name: FilterRequestID, on: []Kind{KindRoute, KindService}, alone: "choose the request ID", read: readRequestID},
@@ -78,17 +84,20 @@ func filterTypes() []configType {
 			name: FilterAccessLog, on: []Kind{KindRoute, KindService}, alone: "choose the logs",
 			names: map[string]Kind{"logs": KindGlobalConfig}, read: readAccessLogFilter,
 		},
-		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, alone: answering, read: readRedirect},
-		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, alone: answering, read: readDirectResponse},
+		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, notOnProxy: "answers requests in place of the services", alone: answering, read: readRedirect},
+		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, notOnProxy: "answers requests in place of the services, unlike a vh_filter_maintenance, which tells clients when to return", alone: answering, read: readDirectResponse},
 		{name: FilterBodyLimit, on: []Kind{KindRoute, KindService}, read: readBodyLimit},
 		{name: FilterCompress, on: []Kind{KindRoute, KindService}, read: readCompress},
 		{name: FilterFault, on: []Kind{KindRoute, KindService}, read: readFault},
 		{name: FilterMaintenance, on: []Kind{KindService}, read: readMaintenance},
 		{name: FilterLua, on: []Kind{KindRoute, KindService}, names: luaNames(), read: readLua},
 		{name: FilterGRPCWeb, on: []Kind{KindRoute, KindService}, read: readGRPCWeb},
-		{name: FilterGRPCJSON, on: []Kind{KindRoute, KindService}, read: readGRPCJSON},
+		{name: FilterGRPCJSON, on: []Kind{KindRoute, KindService}, notOnProxy: "has the descriptors of one gRPC service", read: readGRPCJSON},
 	}
 }
+
+// ofUpstreams is why some types are not for proxies.
+const ofUpstreams = "is about the upstreams of one service"
 
 func globalConfigTypes() []configType {
 	return []configType{

@@ -194,6 +194,29 @@ func (e *excerpt) try(obj model.Object) error {
 	return nil
 }
 
+// tryTogether puts the filters of a proxy on a service of its own with a plain route.
+func (e *excerpt) tryTogether(proxy model.Key) error {
+	links, err := store.List[*model.ProxyFilter](e.reader, store.Query{Kind: model.KindProxyFilter, To: []model.Key{proxy}})
+	if err != nil {
+		return err
+	}
+	key := trials(proxy)[0]
+	service := key.Root().Name()
+	objs := []model.Object{
+		&model.Service{Name: service, FQDN: "any.invalid", HTTPS: model.HTTPSBoth},
+		&model.Route{Service: service, Name: key.Name(), Prefix: "/"},
+	}
+	for _, l := range links {
+		objs = append(objs, &model.ServiceFilter{Service: service, Filter: l.Filter})
+	}
+	for _, o := range objs {
+		if err := e.add(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // config returns the collected objects as a configuration.
 func (e *excerpt) config() *model.Config {
 	change := model.Change{Full: true, Entries: make([]model.Entry, 0, len(e.objects))}

@@ -13,7 +13,7 @@ import (
 func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, attachments: map[model.Key]bool{}}
 	var list []string
-	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindProxy,
+	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindProxyFilter, model.KindProxy,
 		model.KindProxyService) {
 		if err != nil {
 			return nil, err
@@ -29,7 +29,7 @@ func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 			if _, ok := spec.(*model.IPAccessFilter); ok {
 				err = w.addLinks([]model.Key{c.Key}, true)
 			}
-		case *model.RouteFilter, *model.ServiceFilter:
+		case *model.RouteFilter, *model.ServiceFilter, *model.ProxyFilter:
 			w.attachments[c.Key] = true
 		case *model.Proxy:
 			if was, _ := c.Before.(*model.Proxy); was != nil && trustsClients(o) && !trustsClients(was) {
@@ -72,12 +72,10 @@ func (w warner) trustingProxies(link model.Key) ([]*model.Proxy, error) {
 	if !found || f.Type != model.FilterIPAccess {
 		return nil, err
 	}
-	links, err := store.List[*model.ProxyService](w.reader, store.Query{
-		Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(link.Part(model.KindService))}, Limit: maxAttachments,
-	})
+	proxies, err := w.proxiesOf(link, maxAttachments)
 	var list []*model.Proxy
-	for _, l := range links {
-		p, found, err := find[*model.Proxy](w.reader, model.ProxyKey(l.Proxy))
+	for _, name := range proxies {
+		p, found, err := find[*model.Proxy](w.reader, model.ProxyKey(name))
 		if err != nil {
 			return nil, err
 		}

@@ -163,6 +163,8 @@ func (c *checker) gatherOne(n *excerpt, w store.Written) error {
 		return n.try(w.After)
 	case *model.Proxy:
 		return n.add(w.After)
+	case *model.ProxyFilter:
+		return n.tryTogether(w.Key.Owner())
 	case *model.Secret:
 		if w.Before == nil {
 			return nil // objects that name it are new too
@@ -220,6 +222,12 @@ func (c checker) check(obj model.Object) error {
 	case *model.Secret:
 		for _, u := range c.users[key] {
 			if err := c.checkAlone(u); err != nil {
+				return err
+			}
+		}
+	case *model.ProxyFilter:
+		for _, at := range trials(key.Owner()) {
+			if err := refusal(key, c.refusalOf(at)); err != nil {
 				return err
 			}
 		}

@@ -49,7 +49,7 @@ func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, er
 func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, attachments: map[model.Key]bool{}}
 	globals := false
-	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindGlobalConfig,
+	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindProxyFilter, model.KindGlobalConfig,
 		model.KindProxyGlobalConfig) {
 		if err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
 			if c.After != nil {
 				err = w.addLinks([]model.Key{c.Key}, true)
 			}
-		case model.KindRouteFilter, model.KindServiceFilter:
+		case model.KindRouteFilter, model.KindServiceFilter, model.KindProxyFilter:
 			if c.After != nil {
 				w.attachments[c.Key] = true
 			}
@@ -90,7 +90,7 @@ type warner struct {
 
 // addLinks adds the links to filters; to all filters if filters is empty.
 func (w warner) addLinks(filters []model.Key, wrote bool) error {
-	for _, kind := range []model.Kind{model.KindRouteFilter, model.KindServiceFilter} {
+	for _, kind := range []model.Kind{model.KindRouteFilter, model.KindServiceFilter, model.KindProxyFilter} {
 		links, err := w.reader.List(store.Query{Kind: kind, To: filters, Limit: maxAttachments + 1})
 		if err != nil {
 			return err
@@ -175,13 +175,12 @@ func (w warner) attachment(link model.Key) (*attachment, error) {
 	}
 	p := &attachment{filter: filter.Parse()}
 	service := link.Part(model.KindService)
-	proxies, err := store.List[*model.ProxyService](w.reader,
-		store.Query{Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(service)}})
-	if err != nil || len(proxies) == 0 {
+	if p.proxies, err = w.proxiesOf(link, 0); err != nil || len(p.proxies) == 0 {
 		return nil, err
 	}
-	for _, l := range proxies {
-		p.proxies = append(p.proxies, l.Proxy)
+	if link.Kind == model.KindProxyFilter {
+		p.forwards = true // some service has an upstream
+		return p, nil
 	}
 	routes := []model.Key{link.Owner()}
 	if link.Kind == model.KindServiceFilter {
@@ -202,6 +201,20 @@ func (w warner) attachment(link model.Key) (*attachment, error) {
 		}
 	}
 	return p, err
+}
+
+// proxiesOf returns the proxies on which the filter of a link applies, at most limit; 0 means all.
+func (w warner) proxiesOf(link model.Key, limit int) (names []string, err error) {
+	if link.Kind == model.KindProxyFilter {
+		return []string{link.Owner().Name()}, nil
+	}
+	links, err := store.List[*model.ProxyService](w.reader, store.Query{
+		Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(link.Part(model.KindService))}, Limit: limit,
+	})
+	for _, l := range links {
+		names = append(names, l.Proxy)
+	}
+	return names, err
 }
 
 // hasUpstream reports whether a route has an upstream to forward to.

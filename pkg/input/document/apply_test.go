@@ -67,7 +67,7 @@ var _ = Describe("link lists", func() {
 		c := configOf(everything)
 		result := c.applied("version: 1\nproxies:\n- name: gw\n  services: [shop]\n  globalconfigs: []\n", document.ApplyOptions{})
 		Expect(result).To(Equal(document.Result{Deleted: 2, Unchanged: 2}))
-		want := strings.Replace(everything, "  - blog\n  - shop\n  globalconfigs:\n  - oauth\n", "  - shop\n  globalconfigs: []\n", 1)
+		want := strings.Replace(everything, "  - blog\n  - shop\n  filters:\n  - limit\n  globalconfigs:\n  - oauth\n", "  - shop\n  filters:\n  - limit\n  globalconfigs: []\n", 1)
 		Expect(c.dump(document.WriteOptions{})).To(Equal(want))
 	})
 })
@@ -114,9 +114,9 @@ var _ = Describe("prune", func() {
 		smaller = without(smaller, "globalconfigs:\n- ", "services:\n-")
 		smaller = strings.Replace(smaller, "  globalconfigs:\n  - oauth\n", "  globalconfigs: []\n", 1)
 		// upstream, 2 secrets, global config, service, route, and 4 links
-		Expect(c.applied(smaller, document.ApplyOptions{Prune: true})).To(Equal(document.Result{Deleted: 10, Unchanged: 9}))
+		Expect(c.applied(smaller, document.ApplyOptions{Prune: true})).To(Equal(document.Result{Deleted: 10, Unchanged: 10}))
 		Expect(c.dump(document.WriteOptions{})).To(Equal(smaller))
-		Expect(c.applied("version: 1\n", document.ApplyOptions{Prune: true}).Deleted).To(Equal(9))
+		Expect(c.applied("version: 1\n", document.ApplyOptions{Prune: true}).Deleted).To(Equal(10))
 		Expect(c.dump(document.WriteOptions{})).To(Equal("version: 1\n"))
 	})
 

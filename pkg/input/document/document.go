@@ -88,7 +88,9 @@ func listsOf(kind model.Kind) []section {
 	case model.KindRoute:
 		return []section{{"upstreams", model.KindRouteUpstream}, {"filters", model.KindRouteFilter}}
 	case model.KindProxy:
-		return []section{{"services", model.KindProxyService}, {"globalconfigs", model.KindProxyGlobalConfig}}
+		return []section{
+			{"services", model.KindProxyService}, {"filters", model.KindProxyFilter}, {"globalconfigs", model.KindProxyGlobalConfig},
+		}
 	}
 	return nil
 }

@@ -104,6 +104,8 @@ proxies:
   services:
   - blog
   - shop
+  filters:
+  - limit
   globalconfigs:
   - oauth
 `
@@ -144,7 +146,7 @@ var _ = Describe("a document", func() {
 		// 2 upstreams, 2 secrets, 1 filter, 1 global config, 2 services, 2 routes,
 		// 1 proxy; 2+1 links of routes, 2 of services, 3 of the proxy
 		result := c.applied(everything, document.ApplyOptions{})
-		Expect(result.Created).To(Equal(19))
+		Expect(result.Created).To(Equal(20))
 		Expect(result.Updated + result.Deleted + result.Unchanged).To(BeZero())
 		Expect(result.Warnings).To(Equal([]string{
 			`line 17: secrets["ca"]: nothing is stored for this secret; it was created empty: upload its contents`,
@@ -156,7 +158,7 @@ var _ = Describe("a document", func() {
 		c := configOf(everything)
 		before := c.revision()
 		for _, opts := range []document.ApplyOptions{{}, {Prune: true}} {
-			Expect(c.applied(everything, opts)).To(Equal(document.Result{Unchanged: 19}))
+			Expect(c.applied(everything, opts)).To(Equal(document.Result{Unchanged: 20}))
 		}
 		Expect(c.revision()).To(Equal(before))
 	})
@@ -167,7 +169,7 @@ var _ = Describe("a document", func() {
 		Expect(asJSON).To(HavePrefix("{\n  \"version\": 1,\n  \"upstreams\": [\n    {\n      \"upstream_name\": \"blue\",\n"))
 		Expect(asJSON).To(HaveSuffix("\n    }\n  ]\n}\n"))
 		Expect(configOf(asJSON).dump(document.WriteOptions{})).To(Equal(everything))
-		Expect(c.applied(asJSON, document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 19}))
+		Expect(c.applied(asJSON, document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 20}))
 	})
 
 	It("is empty for an empty configuration", func() {
@@ -207,8 +209,8 @@ var _ = Describe("a document", func() {
 		c := configOf()
 		doc, err := document.Parse([]byte(everything), "")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(c.applyDocument(doc)).To(HaveField("Created", 19))
-		Expect(configOf().applyDocument(doc)).To(HaveField("Created", 19))
+		Expect(c.applyDocument(doc)).To(HaveField("Created", 20))
+		Expect(configOf().applyDocument(doc)).To(HaveField("Created", 20))
 	})
 
 	It("can be encoded independently", func() {

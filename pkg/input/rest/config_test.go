@@ -37,6 +37,7 @@ proxies:
   alt_svc_port: 0
   services:
   - shop
+  filters: []
   globalconfigs: []
 `
 

@@ -53,6 +53,7 @@ type (
 	dumpedProxy struct {
 		*model.Proxy
 		Services      []dumpedProxyService `json:"proxy_services"`
+		Filters       []dumpedFilter       `json:"proxy_filters"`
 		GlobalConfigs []dumpedGlobalConfig `json:"proxy_globalconfigs"`
 	}
 	dumpedProxyService struct {
@@ -123,7 +124,7 @@ func dumpProxies(r store.Reader) ([]dumpedProxy, error) {
 }
 
 func dumpProxy(r store.Reader, name string) (dumpedProxy, error) {
-	dump := dumpedProxy{Services: []dumpedProxyService{}, GlobalConfigs: []dumpedGlobalConfig{}}
+	dump := dumpedProxy{Services: []dumpedProxyService{}, Filters: []dumpedFilter{}, GlobalConfigs: []dumpedGlobalConfig{}}
 	var err error
 	if dump.Proxy, err = store.Get[*model.Proxy](r, model.ProxyKey(name)); err != nil {
 		return dump, err
@@ -132,6 +133,13 @@ func dumpProxy(r store.Reader, name string) (dumpedProxy, error) {
 		d, err := dumpService(r, used.Key().Name())
 		dump.Services = append(dump.Services, dumpedProxyService{d})
 		return err
+	})
+	if err != nil {
+		return dump, err
+	}
+	err = eachLinked(r, model.KindProxyFilter, model.ProxyKey(name), func(_, used model.Object) error {
+		dump.Filters = append(dump.Filters, dumpFilter(used.(*model.Filter)))
+		return nil
 	})
 	if err != nil {
 		return dump, err

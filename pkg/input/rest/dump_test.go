@@ -15,10 +15,11 @@ var _ = Describe("The dump of a proxy", func() {
 		`"service_secrets":[{"secret":{"secret_id":1,"secret_name":"hmac","secret_type":"generic"}}],` +
 		`"service_filters":[{"filter":{"filter_id":2,"filter_name":"login","filter_type":"http_filter_oidc","filter_config":` +
 		strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>") + `}}]}`
-	gw := strings.TrimSuffix(gwJSON, "}") + `,"proxy_services":[{"service":` + shop + `}],"proxy_globalconfigs":[{"globalconfig":` +
+	limited := `{"filter":{"filter_id":1,"filter_name":"limit","filter_type":"route_filter_ratelimit","filter_config":` + limitConfig + `}}`
+	gw := strings.TrimSuffix(gwJSON, "}") + `,"proxy_services":[{"service":` + shop + `}],"proxy_filters":[` + limited + `],"proxy_globalconfigs":[{"globalconfig":` +
 		`{"globalconfig_id":1,"globalconfig_name":"rates","globalconfig_type":"globalconfig_ratelimit","config":` + ratesConfig + `}}]}`
 	second := strings.NewReplacer(`"proxy_id":1`, `"proxy_id":2`, `"gw"`, `"second"`).Replace(strings.TrimSuffix(gwJSON, "}")) +
-		`,"proxy_services":[],"proxy_globalconfigs":[]}`
+		`,"proxy_services":[],"proxy_filters":[],"proxy_globalconfigs":[]}`
 
 	It("has its services with everything that they use, and its global configs", func() {
 		a := startAPI()
@@ -26,7 +27,7 @@ var _ = Describe("The dump of a proxy", func() {
 		a.given(filters()...)
 		a.given("/service/shop/route/root/filter/limit", "", "/service/shop/filter/login", "", "/service/shop/secret/hmac", "",
 			"/globalconfig", "globalconfig_name=rates&globalconfig_type=globalconfig_ratelimit&config="+ratesConfig,
-			"/proxy/gw/globalconfig/rates", "", "/proxy", "Name=second")
+			"/proxy/gw/globalconfig/rates", "", "/proxy/gw/filter/limit", "", "/proxy", "Name=second")
 		a.get("/service/dump/shop").expectJSON(200, `{"data":{"core_db_service":[`+shop+`]}}`)
 		a.get("/proxy/dump/gw").expectJSON(200, `{"data":{"core_db_proxy":[`+gw+`]}}`)
 		a.get("/proxy/dump/second").expectJSON(200, `{"data":{"core_db_proxy":[`+second+`]}}`)

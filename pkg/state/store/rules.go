@@ -109,6 +109,8 @@ func check(r Reader, obj model.Object) error {
 		return checkFits(r, o.Key(), o.Filter, model.KindRoute)
 	case *model.ServiceFilter:
 		return checkFits(r, o.Key(), o.Filter, model.KindService)
+	case *model.ProxyFilter:
+		return checkFits(r, o.Key(), o.Filter, model.KindProxy)
 	case *model.Filter:
 		return checkStillFits(r, o)
 	}
@@ -149,17 +151,22 @@ func checkFits(r Reader, link model.Key, filter string, kind model.Kind) error {
 	if err != nil || f.FitsOn(kind) {
 		return err
 	}
-	return &model.Error{
+	refused := &model.Error{
 		Kind: model.Unworkable, Path: link.Path(),
 		Message: `a filter of type "` + f.Type + `" cannot be attached to a ` + string(kind),
 		Hint:    "it works for whole services; attach it to the service",
 	}
+	if kind == model.KindProxy {
+		refused.Message += ": it " + f.ProxyRefusal()
+		refused.Hint = "attach it to services or routes"
+	}
+	return refused
 }
 
 // checkStillFits refuses a type that is not allowed where the filter is attached.
 func checkStillFits(r Reader, f *model.Filter) error {
 	for link, kind := range map[model.Kind]model.Kind{
-		model.KindRouteFilter: model.KindRoute, model.KindServiceFilter: model.KindService,
+		model.KindRouteFilter: model.KindRoute, model.KindServiceFilter: model.KindService, model.KindProxyFilter: model.KindProxy,
 	} {
 		if f.FitsOn(kind) {
 			continue

@@ -45,6 +45,8 @@ type service struct {
 	closed bool
 	// plain sets what happens to plain HTTP. It differs from proxy to proxy.
 	plain *model.Service
+	// conditions are what is wrong with it.
+	conditions []model.Condition
 }
 
 // route is the result for one route.
@@ -75,6 +77,12 @@ type proxy struct {
 	login  *globalLogin
 	logins globalLogins
 	closed map[string]model.Condition
+	// scoped are the services to which filters of the proxy apply. filters are those filters, and filterNamed is what they
+	// name.
+	scoped      map[string]*scopedService
+	troubled    map[string]*scopedService // those of scoped with conditions
+	filters     []*model.ParsedFilter
+	filterNamed map[model.Key]model.Object
 	// globals are the global configs of the proxy. limits are its rate limits.
 	globals []*model.ParsedGlobalConfig
 	limits  limits.Proxy
@@ -139,13 +147,16 @@ func (b *Build) Apply(change model.Change) Result {
 	dirty := map[string]*proxy{}
 	relisten := map[string]*model.ProxyTree{}
 
+	for _, p := range b.rescope(touched.Services) {
+		relisten[p] = b.config.Proxy(p)
+	}
 	for i, built := range b.buildServices(touched.Services) {
 		name := touched.Services[i]
 		b.limits.due[name] = struct{}{}
-		needed, l4 := b.needsOf(name), b.hasL4([]string{name})
+		needed, l4 := b.needsOf(nil, name), b.hasL4(nil, name)
 		b.applyService(name, built)
 		result.Conditions["service "+name] = built.conditions
-		needsChanged := l4 || b.hasL4([]string{name}) || !needed.Equal(b.needsOf(name))
+		needsChanged := l4 || b.hasL4(nil, name) || !needed.Equal(b.needsOf(nil, name))
 		for _, p := range b.config.ProxiesOf(name) {
 			if state := b.proxies[p]; state != nil {
 				state.services[name] = struct{}{}
@@ -189,7 +200,7 @@ func (b *Build) Apply(change model.Change) Result {
 	for name, state := range dirty {
 		b.followCertificates(state, b.config.Proxy(name))
 		result.Snapshots[name] = state.builder.Snapshot(change.Revision)
-		result.Conditions["proxy "+name] = state.conditions()
+		result.Conditions["proxy "+name] = b.conditionsOf(state)
 	}
 	if b.limits.apply(change, b.config) || all {
 		b.collectDomains(&result)
@@ -198,7 +209,7 @@ func (b *Build) Apply(change model.Change) Result {
 }
 
 // conditions returns what is wrong with a proxy and what is attached to it.
-func (p *proxy) conditions() []model.Condition {
+func (b *Build) conditionsOf(p *proxy) []model.Condition {
 	conditions := conflicts(p.name, p.builder.Conflicts())
 	for _, s := range slices.Sorted(maps.Keys(p.closed)) {
 		conditions = append(conditions, p.closed[s])
@@ -206,7 +217,7 @@ func (p *proxy) conditions() []model.Condition {
 	if p.refused != nil {
 		conditions = append(conditions, *p.refused)
 	}
-	return slices.Concat(conditions, p.l4, p.untold)
+	return slices.Concat(conditions, b.scopeConditions(p), p.l4, p.untold)
 }
 
 // builtService is a service and its conditions. A nil service means that it was deleted.
@@ -223,6 +234,7 @@ func (b *Build) buildServices(names []string) []builtService {
 	inParallel(len(names), func(i int) {
 		if tree := b.config.Service(names[i]); tree != nil {
 			list[i].service, list[i].conditions = buildService(tree, b.services[names[i]], b.head, in)
+			list[i].service.conditions = list[i].conditions
 		}
 	})
 	return list
@@ -250,7 +262,7 @@ func (b *Build) setHost(p *proxy, name string, t *model.ProxyTree) {
 // partsFor returns the parts of a service for a proxy, nil if there are none, and why the
 // service is closed there.
 func (b *Build) partsFor(p *proxy, name string, t *model.ProxyTree) (*snapshot.Parts, *model.Condition) {
-	s := b.services[name]
+	s := b.serviceOn(p, name)
 	if s == nil {
 		return nil, nil
 	}
@@ -280,6 +292,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	if p == nil {
 		p = &proxy{
 			name: name, builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{},
+			scoped: map[string]*scopedService{}, troubled: map[string]*scopedService{},
 			keyLists: keyLists{credential.AnyKeyFilter: {}, seam.KeyFilter: {}},
 		}
 		b.proxies[name] = p
@@ -287,6 +300,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	}
 	services := tree.Services
 	before := p.limits
+	rescoped := b.scopeAll(p, tree)
 	b.applyListener(tree, p, services)
 	ported := p.httpPort != tree.Proxy.HTTPPort || p.httpsPort != tree.Proxy.HTTPSPort
 	p.httpPort, p.httpsPort = tree.Proxy.HTTPPort, tree.Proxy.HTTPSPort
@@ -299,7 +313,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	for _, s := range services {
 		if built := b.services[s]; built != nil {
 			wanted[s] = struct{}{}
-			if _, have := p.services[s]; !have || relogin || ported && (built.plain != nil || built.l4 != nil) {
+			if _, have := p.services[s]; !have || relogin || rescoped || ported && (built.plain != nil || built.l4 != nil) {
 				b.setHost(p, s, tree)
 			}
 		}
@@ -308,21 +322,22 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 		if _, keep := wanted[s]; !keep {
 			p.builder.SetHost(s, nil)
 			delete(p.closed, s)
+			p.unscope(s)
 		}
 	}
 	b.limits.servicesMoved(p.services, wanted)
 	if !slices.Equal(p.globals, tree.GlobalConfigs) {
-		b.limitsChanged(wanted, before, p.limits)
+		b.limitsChanged(p, wanted, before, p.limits)
 	}
 	p.services, p.globals = wanted, tree.GlobalConfigs
 	return p
 }
 
-// needsOf returns what the routes of services need from the listener.
-func (b *Build) needsOf(services ...string) ir.Needs {
+// needsOf returns what the routes of services on a proxy need from the listener.
+func (b *Build) needsOf(p *proxy, services ...string) ir.Needs {
 	list := make([]ir.Needs, 0, len(services))
 	for _, name := range services {
-		if s := b.services[name]; s != nil {
+		if s := b.serviceOn(p, name); s != nil {
 			list = append(list, s.needs)
 		}
 	}

@@ -184,6 +184,7 @@ func linkOf(kind model.Kind, raw json.RawMessage) json.RawMessage {
 		model.KindServiceFilter:     {"service", "filter"},
 		model.KindServiceSecret:     {"service", "secret"},
 		model.KindProxyService:      {"proxy", "service"},
+		model.KindProxyFilter:       {"proxy", "filter"},
 		model.KindProxyGlobalConfig: {"proxy", "globalconfig"},
 	}[kind]
 	parts := strings.Split(text, "/")

@@ -20,17 +20,17 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 	g := &ir.Gateway{Name: proxy, Listener: compile.Listener(b.config.Proxy(proxy), b.settings, p.needs)}
 	tree := b.config.Proxy(proxy)
 	l4 := b.l4Of(p, tree, tree.Services)
-	g.HTTPS, g.L4 = b.httpsListener(tree, p.needs, tree.Services, l4), l4.Listeners
+	g.HTTPS, g.L4 = b.httpsListener(tree, p, p.needs, tree.Services, l4), l4.Listeners
 	g.HTTP3 = compile.HTTP3Listener(g.HTTPS, certificatesOf(p.certificates))
 	lost := p.builder.Conflicts()
 	for _, name := range slices.Sorted(maps.Keys(p.services)) {
-		s := b.services[name]
+		s := b.serviceOn(p, name)
 		if _, taken := lost[name]; taken || s == nil || s.parts == nil || s.l4 != nil {
 			continue
 		}
 		whole := *s.host
 		host := &whole
-		of := b.config.Service(name)
+		of := b.treeOn(p, name)
 		if p.login != nil && p.login.err == nil && credential.TakesGlobalLogin(of) {
 			_ = p.login.login.AddTo(host) // p.closed has the error
 		}

@@ -59,14 +59,14 @@ func (b *Build) l4Of(p *proxy, tree *model.ProxyTree, services []string) compile
 	var trees []*model.ServiceTree
 	compiled := map[string]*ir.L4Service{}
 	for _, name := range services {
-		s := b.services[name]
+		s := b.serviceOn(p, name)
 		if s == nil || s.l4 == nil {
 			continue
 		}
 		if _, taken := lost[name]; taken {
 			continue
 		}
-		trees, compiled[name] = append(trees, b.config.Service(name)), s.l4
+		trees, compiled[name] = append(trees, b.treeOn(p, name)), s.l4
 	}
 	if len(trees) == 0 {
 		return compile.L4{}
@@ -75,17 +75,17 @@ func (b *Build) l4Of(p *proxy, tree *model.ProxyTree, services []string) compile
 }
 
 // hasL4 reports whether one of the services has a mode other than http.
-func (b *Build) hasL4(services []string) bool {
+func (b *Build) hasL4(p *proxy, services ...string) bool {
 	return slices.ContainsFunc(services, func(name string) bool {
-		s := b.services[name]
+		s := b.serviceOn(p, name)
 		return s != nil && s.l4 != nil
 	})
 }
 
 // passes reports whether one of the services gets connections by name.
-func (b *Build) passes(services []string) bool {
+func (b *Build) passes(p *proxy, services []string) bool {
 	return slices.ContainsFunc(services, func(name string) bool {
-		s := b.services[name]
+		s := b.serviceOn(p, name)
 		return s != nil && s.l4 != nil && len(s.l4.ServerNames) > 0
 	})
 }

@@ -15,10 +15,10 @@ import (
 // applyListener builds the listener of a proxy for the services that it serves.
 func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string) {
 	// A proxy whose listener Envoy would refuse has none, and serves nothing.
-	p.needs = b.needsOf(services...)
+	p.needs = b.needsOf(p, services...)
 	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
 	l4 := b.l4Of(p, tree, services)
-	p.hasL4, p.passes, p.l4 = b.hasL4(services), b.passes(services), l4.Conditions
+	p.hasL4, p.passes, p.l4 = b.hasL4(p, services...), b.passes(p, services), l4.Conditions
 	listeners, named, err := encodeListeners(b.listeners(tree, p, services, l4), l4.Listeners, tree.Proxy.Key(), newClusterCache(b.secrets))
 	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree),
 		compile.NoHTTP3(tree, certificatesOf(p.certificates)))
@@ -50,7 +50,7 @@ func (b *Build) listeners(tree *model.ProxyTree, p *proxy, services []string, l4
 	for _, set := range needs.AnyKeySets {
 		list[0].AnyKeys = append(list[0].AnyKeys, credential.Keys(b.config.Keys(set))...)
 	}
-	https := b.httpsListener(tree, needs, services, l4)
+	https := b.httpsListener(tree, p, needs, services, l4)
 	if https == nil {
 		return list
 	}
@@ -62,29 +62,29 @@ func (b *Build) listeners(tree *model.ProxyTree, p *proxy, services []string, l4
 }
 
 // httpsListener returns the HTTPS listener; nil if the proxy has none.
-func (b *Build) httpsListener(tree *model.ProxyTree, needs ir.Needs, services []string, l4 compile.L4) *ir.Listener {
+func (b *Build) httpsListener(tree *model.ProxyTree, p *proxy, needs ir.Needs, services []string, l4 compile.L4) *ir.Listener {
 	needs.HTTPS = needs.HTTPS || len(l4.Passthrough) > 0
-	names := b.namesBeside(needs, services)
+	names := b.namesBeside(p, needs, services)
 	l := compile.HTTPSListener(tree, b.settings, needs, names)
 	if l != nil && len(l4.Passthrough) > 0 {
-		l.TLS.Passthrough, l.TLS.Beside = l4.Passthrough, b.hostsBeside(l4.Passthrough, services, names)
+		l.TLS.Passthrough, l.TLS.Beside = l4.Passthrough, b.hostsBeside(p, l4.Passthrough, services, names)
 	}
 	return l
 }
 
 // namesBeside returns the hosts of services with a certificate but without their own chain
 // that are below the wildcards of chains, sorted.
-func (b *Build) namesBeside(needs ir.Needs, services []string) []string {
+func (b *Build) namesBeside(p *proxy, needs ir.Needs, services []string) []string {
 	if !needs.HasWildcard() {
 		return nil
 	}
-	return b.hosts(services, func(s *service) bool { return s.needs.HTTPS })
+	return b.hosts(p, services, func(s *service) bool { return s.needs.HTTPS })
 }
 
 // hostsBeside returns the hosts of services without their own chain, and not among those of namesBeside, that are below
 // the wildcards of services that do not decrypt, sorted: such a service gets no connection for another one's host, even
 // for a host without a certificate.
-func (b *Build) hostsBeside(passthrough []*ir.L4Service, services, names []string) []string {
+func (b *Build) hostsBeside(p *proxy, passthrough []*ir.L4Service, services, names []string) []string {
 	var suffixes []string
 	taken := map[string]bool{} // by an older service
 	for _, s := range passthrough {
@@ -96,17 +96,17 @@ func (b *Build) hostsBeside(passthrough []*ir.L4Service, services, names []strin
 	if len(suffixes) == 0 {
 		return nil
 	}
-	return b.hosts(services, func(s *service) bool {
+	return b.hosts(p, services, func(s *service) bool {
 		return !taken[s.parts.Domain] && !slices.Contains(names, s.parts.Domain) &&
 			slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(s.parts.Domain, suffix) })
 	})
 }
 
 // hosts returns the hosts of services for requests without their own chain, sorted.
-func (b *Build) hosts(services []string, which func(*service) bool) []string {
+func (b *Build) hosts(p *proxy, services []string, which func(*service) bool) []string {
 	var names []string
 	for _, name := range services {
-		if s := b.services[name]; s != nil && s.host != nil && len(s.needs.Chains) == 0 && s.parts != nil &&
+		if s := b.serviceOn(p, name); s != nil && s.host != nil && len(s.needs.Chains) == 0 && s.parts != nil &&
 			s.parts.Domain != "*" && which(s) {
 			names = append(names, s.parts.Domain)
 		}

@@ -53,7 +53,7 @@ func encodeNamed(by credential.Named, cache *clusterCache) (named snapshot.Named
 // withLogin returns the parts of a service with the login of a proxy's global config. They are unchanged if
 // there is none, and a fixed 503 if it cannot be enforced.
 func (b *Build) withLogin(p *proxy, s *service, name string) (*snapshot.Parts, *model.Condition) {
-	if p.login == nil || !credential.TakesGlobalLogin(b.config.Service(name)) {
+	if p.login == nil || !credential.TakesGlobalLogin(b.treeOn(p, name)) {
 		return s.parts, nil
 	}
 	parts, err := p.login.addTo(s)

@@ -70,7 +70,7 @@ func (w *writer) entry() model.Entry {
 		w.pairs = certificatesOf("p0", "p1", "p2")
 	}
 	var obj model.Object
-	switch w.rng.IntN(18) {
+	switch w.rng.IntN(19) {
 	case 0, 1:
 		u := model.NewUpstream()
 		u.Name, u.IP, u.Port, u.Weight = w.name("u", 6), "192.0.2.1", 1+w.rng.IntN(3), w.rng.IntN(3)
@@ -121,6 +121,8 @@ func (w *writer) entry() model.Entry {
 		obj = g
 	case 16, 17:
 		obj = &model.Secret{Name: w.name("v", 3), Value: w.pick("", "sealed:v1:lost", "sealed:v1:one", "sealed:v1:one", "sealed:v1:two", "sealed:v1:two", "sealed:v1:three")}
+	case 18:
+		obj = &model.ProxyFilter{Proxy: w.name("gw", 2), Filter: w.name("f", 3)}
 	case 13:
 		obj = &model.ProxyGlobalConfig{Proxy: w.name("gw", 2), GlobalConfig: w.name("g", 3)}
 	}

@@ -84,11 +84,11 @@ func (l *rateLimits) servicesMoved(before, after map[string]struct{}) {
 
 // limitsChanged records the services of a proxy with changed global configs whose
 // filters may limit nothing now, or something again.
-func (b *Build) limitsChanged(services map[string]struct{}, before, after limits.Proxy) {
+func (b *Build) limitsChanged(p *proxy, services map[string]struct{}, before, after limits.Proxy) {
 	first := !before.Default.SameShape(after.Default)
 	begun := (before.Default == nil) != (after.Default == nil)
 	for name := range services {
-		needs := b.services[name].needs
+		needs := b.serviceOn(p, name).needs
 		if first && needs.RateLimits ||
 			begun && len(needs.RateLimitDomains) > 0 || slices.ContainsFunc(needs.RateLimitDomains, func(d string) bool {
 			// If the domain does not exist, another one may now be the nearest.

@@ -95,8 +95,8 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 		// domain.
 		p := b.proxies[proxy]
 		// Keys are delivered for the listener too.
-		r.Listeners = r.Listeners || keyed || b.hasL4(r.Services) ||
-			len(b.needsOf(r.Services...).RateLimitDomains) > 0 ||
+		r.Listeners = r.Listeners || keyed || b.hasL4(b.proxies[proxy], r.Services...) ||
+			len(b.needsOf(b.proxies[proxy], r.Services...).RateLimitDomains) > 0 ||
 			p != nil && p.relistened == b.Revision()
 		reach[proxy] = r
 	}

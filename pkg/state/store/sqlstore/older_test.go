@@ -48,6 +48,8 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE upstream DROP COLUMN proxy_protocol`,
 	`DROP INDEX service_port`,
 	`ALTER TABLE service DROP COLUMN mode`,
+	`ALTER TABLE service DROP COLUMN exempt_filters`,
+	`DROP TABLE proxy_filter`,
 	`ALTER TABLE service DROP COLUMN port`,
 	`ALTER TABLE upstream DROP COLUMN hc_type`,
 	`ALTER TABLE upstream DROP COLUMN retry_budget_percent`,
@@ -56,7 +58,7 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE upstream DROP COLUMN client_certificate`,
 	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"","http3":false,"alt_svc_port":0,', ''), ` +
 		`after = replace(after, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"","http3":false,"alt_svc_port":0,', '')`,
-	`UPDATE change_log SET after = replace(after, '"https":"","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"mode":"","port":0,', '')`,
+	`UPDATE change_log SET after = replace(after, '"https":"","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"mode":"","port":0,"exempt_filters":[],', '')`,
 	`UPDATE change_log SET after = replace(after, '"upstream_tls_insecure":false,"upstream_client_certificate":"",', '')`,
 	`DROP TABLE note`,
 	`DROP TABLE proxy_token`,
