@@ -226,7 +226,7 @@ var _ = Describe("Shell completion", func() {
 		Expect(complete("get", "route", "shop/")).To(Equal("shop/root\n:4\n"))
 		Expect(complete("attach", "")).To(Equal("upstream/\nservice/\nfilter/\nglobalconfig/\nsecret/\n:6\n"))
 		Expect(complete("attach", "upstream/b")).To(Equal("upstream/blue\n:4\n"))
-		Expect(complete("attach", "filter/limit", "")).To(Equal("route/\nservice/\n:6\n"))
+		Expect(complete("attach", "filter/limit", "")).To(Equal("route/\nservice/\nproxy/\n:6\n"))
 		Expect(complete("attach", "filter/limit", "route/shop/")).To(Equal("route/shop/root\n:4\n"))
 		Expect(complete("get", "-o", "")).To(Equal("table\njson\nyaml\n:4\n"))
 		Expect(complete("serve", "--debug")).To(HavePrefix("--debug-addr\t"))

@@ -93,7 +93,7 @@ func (s *source) configTypes(kind model.Kind) ([]configType, error) {
 		if kind == model.KindFilter {
 			f := &model.Filter{Type: name, Config: "{}"}
 			spec, on = f.Parse().Spec, nil
-			for _, k := range []model.Kind{model.KindRoute, model.KindService} {
+			for _, k := range []model.Kind{model.KindRoute, model.KindService, model.KindProxy} {
 				if f.FitsOn(k) {
 					on = append(on, string(k))
 				}
@@ -173,7 +173,7 @@ func attached(types []configType, service string) string {
 	} {
 		var fit []string
 		for _, t := range types {
-			if strings.Join(t.on, " ") == place.on {
+			if strings.TrimSuffix(strings.Join(t.on, " "), " "+string(model.KindProxy)) == place.on {
 				fit = append(fit, t.name)
 			}
 		}

@@ -39,13 +39,13 @@ func (e Explained) Basis() (basis string, envoys []string) {
 
 // NameObjects names the objects that cause the gateway's own responses: what is stored now, while an Envoy may have an
 // older version.
-func (in *Inspector) NameObjects(r store.Reader, list []Explained) error {
+func (in *Inspector) NameObjects(r store.Reader, proxy string, list []Explained) error {
 	for i := range list {
 		a := &list[i].Answer
-		if a.Service == "" || in.nameCondition(a) || a.FilterType == "" {
+		if a.Service == "" || in.nameCondition(proxy, a) || a.FilterType == "" {
 			continue
 		}
-		names, err := refusers(r, a)
+		names, err := refusers(r, proxy, a)
 		if err != nil {
 			return err
 		}
@@ -55,14 +55,14 @@ func (in *Inspector) NameObjects(r store.Reader, list []Explained) error {
 }
 
 // nameCondition says why a service or a route cannot work, if that is the reason of the response.
-func (in *Inspector) nameCondition(a *explain.Answer) bool {
+func (in *Inspector) nameCondition(proxy string, a *explain.Answer) bool {
 	if in.Status == nil || a.Code != explain.DirectResponse || a.Status != http.StatusServiceUnavailable {
 		return false
 	}
 	service := model.ServiceKey(a.Service)
 	for _, c := range in.Status.Conditions() {
 		closes := c.Key == service || c.Key.Kind == model.KindServiceFilter && c.Key.Owner() == service ||
-			c.Key == model.RouteKey(a.Service, a.Route)
+			c.Key == model.RouteKey(a.Service, a.Route) || c.Key.Kind == model.KindProxyFilter && c.Key.Owner() == model.ProxyKey(proxy)
 		if closes && (c.Code == model.Quarantined || c.Code == model.NoUpstream) {
 			a.Retell(a.Message, c.Message)
 			a.RefusedBy = []string{c.Key.Path()}
@@ -72,20 +72,22 @@ func (in *Inspector) nameCondition(a *explain.Answer) bool {
 	return false
 }
 
-// refusers returns the filters of the type that responds: those of the route, and those of the service that apply
-// there too.
-func refusers(r store.Reader, a *explain.Answer) ([]string, error) {
+// refusers returns the filters of the type that responds: those of the route, and those of the service and of the proxy
+// that apply there too. One of the proxy has the key of its link, which says where it comes from.
+func refusers(r store.Reader, proxy string, a *explain.Answer) ([]model.Key, error) {
+	var found []model.Key
 	var names []string
-	add := func(name string) error {
+	addAt := func(name string, at model.Key) error {
 		f, err := store.Get[*model.Filter](r, model.FilterKey(name))
 		if model.IsKind(err, model.NotFound) {
 			return nil
 		}
 		if err == nil && f.Type == a.FilterType && !slices.Contains(names, name) {
-			names = append(names, name)
+			names, found = append(names, name), append(found, at)
 		}
 		return err
 	}
+	add := func(name string) error { return addAt(name, model.FilterKey(name)) }
 	own, err := store.List[*model.RouteFilter](r,
 		store.Query{Kind: model.KindRouteFilter, To: []model.Key{model.RouteKey(a.Service, a.Route)}, ByName: true})
 	for _, l := range own {
@@ -93,8 +95,8 @@ func refusers(r store.Reader, a *explain.Answer) ([]string, error) {
 			err = add(l.Filter)
 		}
 	}
-	if err != nil || len(names) > 0 && !model.AddsUp(a.FilterType) {
-		return names, err
+	if err != nil || len(names) > 0 && !model.Combines(a.FilterType) {
+		return found, err
 	}
 	wide, err := store.List[*model.ServiceFilter](r,
 		store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(a.Service)}, ByName: true})
@@ -103,16 +105,45 @@ func refusers(r store.Reader, a *explain.Answer) ([]string, error) {
 			err = add(l.Filter)
 		}
 	}
-	return names, err
+	if err != nil || len(names) > 0 && !model.Combines(a.FilterType) {
+		return found, err
+	}
+	err = eachOfProxy(r, proxy, a.Service, func(name string) error { return addAt(name, model.ProxyFilterKey(proxy, name)) })
+	return found, err
+}
+
+// eachOfProxy calls add with the filters of a proxy from which a service is not exempt.
+func eachOfProxy(r store.Reader, proxy, service string, add func(string) error) error {
+	links, err := store.List[*model.ProxyFilter](r,
+		store.Query{Kind: model.KindProxyFilter, To: []model.Key{model.ProxyKey(proxy)}, ByName: true})
+	if err != nil || len(links) == 0 {
+		return err
+	}
+	svc, err := store.Get[*model.Service](r, model.ServiceKey(service))
+	if model.IsKind(err, model.NotFound) {
+		svc, err = &model.Service{}, nil // deleted since
+	}
+	for _, l := range links {
+		if err == nil && !svc.ExemptFilters.Has(l.Filter) {
+			err = add(l.Filter)
+		}
+	}
+	return err
 }
 
 // nameFilters adds the names of filters to the messages, which have only their type.
-func nameFilters(a *explain.Answer, names []string) {
-	if len(names) == 0 {
+func nameFilters(a *explain.Answer, by []model.Key) {
+	if len(by) == 0 {
 		return
 	}
-	for _, name := range names {
-		a.RefusedBy = append(a.RefusedBy, model.FilterKey(name).Path())
+	var names []string
+	for _, key := range by {
+		a.RefusedBy = append(a.RefusedBy, key.Path())
+		if key.Kind == model.KindProxyFilter {
+			names = append(names, key.Attached().Name()+" of the proxy")
+		} else {
+			names = append(names, key.Name())
+		}
 	}
 	named := a.FilterType + " " + strings.Join(names, " or ")
 	for _, before := range []string{"an " + a.FilterType, "a " + a.FilterType} {

@@ -38,6 +38,10 @@ var _ = Describe("The objects that cause a response", func() {
 		&model.ServiceFilter{Service: "shop", Filter: "rules"}, &model.ServiceFilter{Service: "shop", Filter: "others"},
 		&model.ServiceFilter{Service: "shop", Filter: "more"}, &model.ServiceFilter{Service: "shop", Filter: "deleted"},
 		&model.ServiceFilter{Service: "api", Filter: "hello"},
+		&model.Service{Name: "shop"}, &model.Service{Name: "api"}, &model.Service{Name: "free", ExemptFilters: model.Tags{"wide"}},
+		&model.Filter{Name: "wide", Type: model.FilterIPAccess}, &model.Filter{Name: "own", Type: model.FilterIPAccess},
+		&model.ServiceFilter{Service: "api", Filter: "own"},
+		&model.ProxyFilter{Proxy: "gw", Filter: "wide"},
 	}
 	answer := func(service, route, filterType, message string) []Explained {
 		return []Explained{{}, {Answer: explain.Answer{
@@ -47,7 +51,7 @@ var _ = Describe("The objects that cause a response", func() {
 
 	DescribeTable("are the filters of the type", func(service, route, filterType, message, told string, by ...string) {
 		list := answer(service, route, filterType, message)
-		Expect(New(Sources{}).NameObjects(stored{list: objects}, list)).To(Succeed())
+		Expect(New(Sources{}).NameObjects(stored{list: objects}, "gw", list)).To(Succeed())
 		Expect(list[1].Message).To(Equal(told))
 		Expect(list[1].Steps).To(HaveExactElements(HaveField("Message", "first"), HaveField("Message", told)))
 		Expect(list[1].RefusedBy).To(HaveExactElements(by))
@@ -58,20 +62,23 @@ var _ = Describe("The objects that cause a response", func() {
 		Entry("of the route, if they replace those of the service", "shop", "root", model.FilterJWT, "a http_filter_jwt denies it", "http_filter_jwt tokens denies it", "/filter/tokens"),
 		Entry("of the service, if the route has none", "shop", "api", model.FilterJWT, "an http_filter_jwt denies it", "http_filter_jwt others denies it", "/filter/others"),
 		Entry("which answers", "shop", "api", model.FilterDirectResponse, "the route answers 200", "route_filter_directresponse hello answers 200", "/filter/hello"),
-		Entry("unless there is none now", "api", "root", model.FilterJWT, "a http_filter_jwt denies it", "a http_filter_jwt denies it"),
+		Entry("of the proxy", "shop", "root", model.FilterIPAccess, "a vh_filter_ipaccess denies it", "vh_filter_ipaccess wide of the proxy denies it", "/proxy/gw/filter/wide"),
+		Entry("of the proxy and the service, if they add up", "api", "root", model.FilterIPAccess, "a vh_filter_ipaccess denies it", "vh_filter_ipaccess own or wide of the proxy denies it", "/filter/own", "/proxy/gw/filter/wide"),
+		Entry("unless the service is exempt", "free", "root", model.FilterIPAccess, "a vh_filter_ipaccess denies it", "a vh_filter_ipaccess denies it"),
+		Entry("unless there is none now", "later", "root", model.FilterJWT, "a http_filter_jwt denies it", "a http_filter_jwt denies it"),
 		Entry("unless no filter responds", "shop", "root", "", "a vh_filter_rbac denies it", "a vh_filter_rbac denies it"),
 		Entry("unless no service was found", "", "", model.FilterRBAC, "a vh_filter_rbac denies it", "a vh_filter_rbac denies it"),
 	)
 
 	DescribeTable("are not named if they cannot be read", func(broken model.Kind) {
-		err := New(Sources{}).NameObjects(stored{list: objects, broken: broken}, answer("shop", "root", model.FilterRBAC, "m"))
+		err := New(Sources{}).NameObjects(stored{list: objects, broken: broken}, "gw", answer("shop", "root", model.FilterRBAC, "m"))
 		Expect(err).To(MatchError(errStore))
 	},
 		Entry(nil, model.KindFilter), Entry(nil, model.KindRouteFilter), Entry(nil, model.KindServiceFilter),
 	)
 
 	DescribeTable("are not named if one cannot be read", func(name string) {
-		err := New(Sources{}).NameObjects(stored{list: objects, lost: model.FilterKey(name)}, answer("shop", "root", model.FilterRBAC, "m"))
+		err := New(Sources{}).NameObjects(stored{list: objects, lost: model.FilterKey(name)}, "gw", answer("shop", "root", model.FilterRBAC, "m"))
 		Expect(err).To(MatchError(errStore))
 	},
 		Entry("of the route", "allow"), Entry("of the service", "more"),
@@ -82,11 +89,11 @@ var _ = Describe("The objects that cause a response", func() {
 		in := New(Sources{Status: registry})
 		list := answer("shop", "root", model.FilterJWT, "the route answers 503")
 		list[1].Code, list[1].Status = explain.DirectResponse, 503
-		Expect(in.NameObjects(stored{list: objects}, list)).To(Succeed())
+		Expect(in.NameObjects(stored{list: objects}, "gw", list)).To(Succeed())
 		Expect(list[1].RefusedBy).To(Equal([]string{"/filter/tokens"}))
 		list[1].RefusedBy = nil
 		registry.SetConditions("build", []model.Condition{{Key: model.ServiceKey("shop"), Code: model.Quarantined, Message: "m"}})
-		Expect(in.NameObjects(stored{list: objects}, list)).To(Succeed())
+		Expect(in.NameObjects(stored{list: objects}, "gw", list)).To(Succeed())
 		Expect(list[1].RefusedBy).To(Equal([]string{"/service/shop"}))
 	})
 
@@ -96,7 +103,7 @@ var _ = Describe("The objects that cause a response", func() {
 		registry.SetConditions("build", []model.Condition{{Key: model.ServiceKey("other"), Code: model.Quarantined}, c})
 		list := answer("shop", "root", "", "the route answers 503")
 		list[1].Code, list[1].Status = code, httpStatus
-		Expect(New(Sources{Status: registry}).NameObjects(stored{}, list)).To(Succeed())
+		Expect(New(Sources{Status: registry}).NameObjects(stored{}, "gw", list)).To(Succeed())
 		Expect(list[1].RefusedBy).To(HaveExactElements(by))
 		if len(by) > 0 {
 			Expect(list[1].Message).To(Equal(c.Message))
@@ -105,6 +112,8 @@ var _ = Describe("The objects that cause a response", func() {
 		}
 	},
 		Entry("the service", model.Condition{Key: model.ServiceKey("shop"), Code: model.Quarantined}, explain.DirectResponse, 503, "/service/shop"),
+		Entry("a filter of the proxy", model.Condition{Key: model.ProxyFilterKey("gw", "login"), Code: model.Quarantined}, explain.DirectResponse, 503, "/proxy/gw/filter/login"),
+		Entry("a filter of another proxy", model.Condition{Key: model.ProxyFilterKey("edge", "login"), Code: model.Quarantined}, explain.DirectResponse, 503),
 		Entry("a filter of the service", model.Condition{Key: model.ServiceFilterKey("shop", "login"), Code: model.Quarantined}, explain.DirectResponse, 503, "/service/shop/filter/login"),
 		Entry("the route", model.Condition{Key: model.RouteKey("shop", "root"), Code: model.NoUpstream}, explain.DirectResponse, 503, "/service/shop/route/root"),
 		Entry("not another route", model.Condition{Key: model.RouteKey("shop", "api"), Code: model.NoUpstream}, explain.DirectResponse, 503),

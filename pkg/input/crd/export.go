@@ -73,6 +73,7 @@ func Export(doc *document.Document, options ExportOptions) (objects *Objects, to
 		e.upstream(e.source.objects[key].(*model.Upstream))
 	}
 	e.hosts()
+	e.filtersOfProxies()
 	e.settings()
 	if err := e.err("this configuration cannot be carried to Kubernetes as it is:"); err != nil {
 		return nil, nil, err
@@ -226,6 +227,20 @@ func (e *exporter) certificates(s *model.Service, vh *gatewayv1.VirtualHost) {
 	}
 	if t != nil { // the API server would otherwise refuse the object
 		t.External = len(secrets) == 0 && (t.HTTPS != "" || t.ClientCASecret != nil)
+	}
+}
+
+// filtersOfProxies refuses what Kubernetes has no place for: a RouteFilter belongs to a namespace, and a proxy to none.
+func (e *exporter) filtersOfProxies() {
+	for _, key := range e.source.keys(model.KindProxy, "") {
+		for _, name := range e.source.attached[key][model.KindProxyFilter] {
+			e.add("%s has the filter %q: attach it to services, since no object of Kubernetes is a proxy", key.Path(), name)
+		}
+	}
+	for _, key := range e.source.keys(model.KindService, "") {
+		if s := e.source.objects[key].(*model.Service); len(s.ExemptFilters) > 0 {
+			e.add("%s has Exempt_filters: empty the field, since no object of Kubernetes is a proxy with filters", key.Path())
+		}
 	}
 }
 

@@ -115,6 +115,7 @@ proxies:
   http3: false
   alt_svc_port: 0
   services: [shop]
+  filters: []
   globalconfigs: []
 `))
 	})

@@ -85,7 +85,9 @@ func (m *maker) add(o model.Object) {
 	}
 	item := &document.Item{Object: o, Lists: map[model.Kind][]document.Link{}}
 	for _, link := range o.Key().Kind.OwnedKinds() {
-		if kind := link.Row().Attaches(); kind != "" {
+		if kind := link.Row().Attaches(); link == model.KindProxyFilter { // Kubernetes has none
+			item.Lists[link] = []document.Link{}
+		} else if kind != "" {
 			item.Lists[link] = m.links(kind)
 		}
 	}

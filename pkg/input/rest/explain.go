@@ -82,5 +82,5 @@ func (s *server) explainQuery(c *gin.Context, more func(store.Reader) error) ([]
 	if err != nil {
 		return nil, err
 	}
-	return list, s.read(c.Request.Context(), func(r store.Reader) error { return s.live.NameObjects(r, list) })
+	return list, s.read(c.Request.Context(), func(r store.Reader) error { return s.live.NameObjects(r, n[model.KindProxy], list) })
 }

@@ -57,7 +57,7 @@ var _ = Describe("Kinds", func() {
 			}
 		}
 		Expect(to).To(Equal(map[string]string{
-			"upstream": "route", "service": "proxy", "filter": "route service", "globalconfig": "proxy", "secret": "service",
+			"upstream": "route", "service": "proxy", "filter": "route service proxy", "globalconfig": "proxy", "secret": "service",
 		}))
 	})
 })
