@@ -40,8 +40,39 @@ func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, er
 	if err != nil {
 		return nil, err
 	}
+	exempt, err := exemptWarnings(r, written)
+	if err != nil {
+		return nil, err
+	}
 	unlimited, err := limitWarnings(r, written)
-	return slices.Concat(addresses, certificates, logins, clients, policies, unlimited), err
+	return slices.Concat(addresses, certificates, logins, clients, policies, exempt, unlimited), err
+}
+
+// exemptWarnings warns of services that are exempt from filters that do not exist.
+func exemptWarnings(r store.Reader, written store.Changes) (list []string, err error) {
+	asked := 0
+	for c, err := range written(model.KindService) {
+		if err != nil {
+			return nil, err
+		}
+		svc, ok := c.After.(*model.Service)
+		if !ok {
+			continue
+		}
+		for _, name := range svc.ExemptFilters {
+			if asked++; asked > maxAttachments {
+				return list, nil
+			}
+			_, found, err := find[*model.Filter](r, model.FilterKey(name))
+			if err != nil {
+				return nil, err
+			}
+			if !found {
+				list = append(list, c.Key.Path()+": Exempt_filters names filter "+name+", which does not exist: check the spelling")
+			}
+		}
+	}
+	return list, nil
 }
 
 // limitWarnings warns of rate-limit filters that limit nothing because of a transaction: those that it wrote or

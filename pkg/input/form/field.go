@@ -144,29 +144,29 @@ func object[T any](name string, at func(model.Object) *T, read func(text string)
 	}
 }
 
-// tags is the field with the tags of an object that has a name.
-func tags(name string) Field {
+// words is a field with a list of words, such as the tags of an object.
+func words(name string, at func(model.Object) *model.Tags) Field {
 	return Field{
 		Name: name,
 		set: func(obj model.Object, v Value) error {
-			var words []string
+			var list []string
 			switch v.Shape {
 			case IsText:
 				for word := range strings.SplitSeq(v.Text, ",") {
 					if word = strings.TrimSpace(word); word != "" {
-						words = append(words, word)
+						list = append(list, word)
 					}
 				}
 			case IsArray:
-				if err := json.Unmarshal([]byte(v.Text), &words); err != nil {
+				if err := json.Unmarshal([]byte(v.Text), &list); err != nil {
 					return errors.New("must be a list of words")
 				}
 			default:
 				return fmt.Errorf("must be a list of words, or text with commas between them, not %s", v.Shape)
 			}
-			*obj.(model.Tagged).TagList() = model.NewTags(words)
+			*at(obj) = model.NewTags(list)
 			return nil
 		},
-		get: func(obj model.Object) any { return []string(*obj.(model.Tagged).TagList()) },
+		get: func(obj model.Object) any { return []string(*at(obj)) },
 	}
 }

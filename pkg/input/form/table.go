@@ -38,7 +38,7 @@ func Fields(kind model.Kind) (fields []Field) {
 func fieldOf(name string, t reflect.Type, i int) Field {
 	switch t {
 	case reflect.TypeFor[model.Tags]():
-		return tags(name)
+		return words(name, at[model.Tags](i))
 	case reflect.TypeFor[model.JSON]():
 		return object(name, at[model.JSON](i), model.CompactJSON)
 	case reflect.TypeFor[model.RouteConfig]():
