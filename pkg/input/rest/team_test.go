@@ -142,6 +142,7 @@ var _ = Describe("An editor", func() {
 		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=*&Mode=udp&Port=53&tags=a", "/service/x", "port 53 is not one of the token's Token_ports"),
 		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=x.a.test&Mode=tls&Port=53&tags=a", "/service/x", "port 53 is not one of the token's Token_ports"),
 		Entry(nil, "PATCH", "/service/a-shop", "Public=true", "/service/a-shop", "only an admin may exempt a service from the login of its proxy (Public)"),
+		Entry(nil, "PATCH", "/service/a-shop", "Exempt_filters=office", "/service/a-shop", "only an admin may exempt a service from a filter of its proxy (Exempt_filters: office)"),
 		Entry(nil, "PATCH", "/upstream/b-blue", "Upstream_port=81", "/upstream/b-blue", "does not have the tag a"),
 		Entry("takes over", "PATCH", "/upstream/b-blue", "tags=a,b", "/upstream/b-blue", "does not have the tag a"),
 		Entry("replaces", "PUT", "/upstream/b-blue", "Upstream_ip=10.0.0.9&Upstream_port=80&tags=a", "/upstream/b-blue", "does not have the tag a"),
@@ -312,7 +313,7 @@ var _ = Describe("The rights of a team", func() {
 			got := refusals(a, model.NewKey(kind, slices.Repeat([]string{"x"}, kindNames(kind))...).New())
 			ours := slices.Contains([]model.Kind{"service", "upstream", "filter", "secret", "keyset"}, kind)
 			part := slices.Contains([]model.Kind{"route", "key", "route_upstream", "route_filter", "service_filter", "service_secret", "proxy_service"}, kind)
-			admins := slices.Contains([]model.Kind{"proxy", "globalconfig", "proxy_globalconfig"}, kind)
+			admins := slices.Contains([]model.Kind{"proxy", "globalconfig", "proxy_globalconfig", "proxy_filter"}, kind)
 			Expect([]bool{ours, part, admins}).To(ContainElement(true), "%s is new: give it a rule in CheckTeam, or name it here", kind)
 			if admins {
 				Expect(got).To(Equal([]string{"only an admin may change this: it affects others too"}), kind)

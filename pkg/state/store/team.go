@@ -165,8 +165,17 @@ func (c *teamCheck) change(w Written) error {
 		}
 		if svc, ok := w.After.(*model.Service); ok {
 			c.host(w.Key, svc)
-			if before, ok := w.Before.(*model.Service); svc.Public && !(ok && before.Public) {
+			before, ok := w.Before.(*model.Service)
+			if !ok {
+				before = model.NewService()
+			}
+			if svc.Public && !before.Public {
 				c.refuse(w.Key, "only an admin may exempt a service from the login of its proxy (Public)")
+			}
+			for _, name := range svc.ExemptFilters {
+				if !before.ExemptFilters.Has(name) {
+					c.refuse(w.Key, "only an admin may exempt a service from a filter of its proxy (Exempt_filters: %s)", name)
+				}
 			}
 		}
 		return c.uses(w)
