@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ what it created (+), changed (~) and deleted (-).`,
 		Example: `  gatehouse history
   gatehouse history route/shop/root
   gatehouse history --limit 0   # all of them
+  gatehouse history --by ann --kind upstream --since 24h
   gatehouse history 42`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: completeObject,
@@ -45,6 +47,15 @@ what it created (+), changed (~) and deleted (-).`,
 			if err != nil {
 				return err
 			}
+			for _, name := range []string{"by", "kind", "since"} {
+				if !cmd.Flags().Changed(name) {
+					continue
+				}
+				if one {
+					return fmt.Errorf("--%s is for a list of revisions, and not for one of them", name)
+				}
+				query.Set(name, text(cmd, name))
+			}
 			r, err := connect(cmd)
 			if err != nil {
 				return err
@@ -56,6 +67,9 @@ what it created (+), changed (~) and deleted (-).`,
 			return r.showHistory(cmd, query, limit)
 		},
 	}
+	cmd.Flags().String("by", "", "only revisions of this actor: the name of a token, admin or local")
+	cmd.Flags().String("kind", "", "only revisions that changed an object of this kind")
+	cmd.Flags().String("since", "", "only revisions since a date or time, or for this long: 2026-12-24, 24h, 7d")
 	cmd.Flags().Int("limit", 20, "number of revisions to show; 0 means all")
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
@@ -81,7 +95,7 @@ func (r *remote) showHistory(cmd *cobra.Command, query url.Values, limit int) er
 	case r.format != formatTable:
 		return r.write(list)
 	case len(list) == 0 && len(query) > 0:
-		return printEach(r.errOut, "", []string{"no revision that is kept has changed " + query.Get("object")})
+		return printEach(r.errOut, "", []string{"no revision that is kept has changed " + cmp.Or(query.Get("object"), "such an object")})
 	}
 	return historyTable(r.out, list)
 }

@@ -172,6 +172,12 @@ var _ = Describe("history", func() {
 			"REVISION  AT  ACTOR  REQUEST         CHANGES  MESSAGE\n7         T7  local  POST /upstream  1\n6         T6  ann    PUT /config     12       for the sale\n"))
 	})
 
+	It("lists those of an actor, a kind and a time", func() {
+		serving("GET /revision?by=ann&kind=upstream&limit=20&since=24h", reply{200, `{"data":{"core_db_revision":[]}}`, nil})
+		Expect(run1("", "history", "--by", "ann", "--kind", "upstream", "--since", "24h", "-o", "table")).To(Equal(
+			result{0, "", "no revision that is kept has changed such an object\n"}))
+	})
+
 	It("shows what one revision changed", func() {
 		serving("GET /revision/7", reply{200, `{"data":{"core_db_revision":[{"revision":7,"at":"T7","actor":"local","request":"PATCH /upstream/blue","changes":[{"action":"update","path":"/upstream/blue","kind":"upstream","fields":[{"field":"upstream_port","before":80,"after":81},{"field":"tags","before":null,"after":["a"]}]}]}]}}`, nil})
 		Expect(good("history", "7", "-o", "table")).To(Equal(

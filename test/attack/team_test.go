@@ -68,7 +68,9 @@ var _ = Describe("A team", func() {
 		red, err := testkit.StartBackend("red", testkit.BackendOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(red.Close)
-		address := func(b *testkit.Backend) string { return "Upstream_ip=" + b.IP + "&Upstream_port=" + strconv.Itoa(b.Port) }
+		address := func(b *testkit.Backend) string {
+			return "Upstream_ip=" + b.IP + "&Upstream_port=" + strconv.Itoa(b.Port)
+		}
 		call := func(ctx context.Context, token, method, path, body string, headers ...string) testkit.Answer {
 			if body != "" {
 				kind := "application/x-www-form-urlencoded"

@@ -405,9 +405,11 @@ func (f failing) Get(model.Key) (model.Object, error)            { return nil, f
 func (f failing) List(store.Query) ([]model.Object, error)       { return nil, f.err }
 func (f failing) Revisions(int64, int) ([]store.Revision, error) { return nil, f.err }
 
-func (f failing) RevisionsOf(model.Key, int64, int) ([]store.Revision, error) { return nil, f.err }
-func (f failing) Entries(int64) store.Changes                                 { return store.ChangesOf(nil) }
-func (f failing) Prefetch([]model.Key) error                                  { return f.err }
-func (f failing) ServicesOf(string) ([]*model.Service, error)                 { return nil, f.err }
-func (f failing) PortedServices() ([]*model.Service, error)                   { return nil, f.err }
-func (f failing) PrefetchHosts([]string) error                                { return f.err }
+func (f failing) RevisionsOf(store.RevisionQuery, int64, int) ([]store.Revision, error) {
+	return nil, f.err
+}
+func (f failing) Entries(int64) store.Changes                 { return store.ChangesOf(nil) }
+func (f failing) Prefetch([]model.Key) error                  { return f.err }
+func (f failing) ServicesOf(string) ([]*model.Service, error) { return nil, f.err }
+func (f failing) PortedServices() ([]*model.Service, error)   { return nil, f.err }
+func (f failing) PrefetchHosts([]string) error                { return f.err }

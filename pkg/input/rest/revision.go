@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/form"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
 
@@ -25,7 +27,7 @@ func (s *server) addRevision() {
 
 // listRevisions lists the newest first. Its cursor is a revision.
 func (s *server) listRevisions(c *gin.Context) error {
-	query, err := readQuery(c, []string{"limit", "after", objectParameter})
+	query, err := readQuery(c, []string{"limit", "after", objectParameter, "by", "kind", "since"})
 	if err != nil {
 		return err
 	}
@@ -33,16 +35,16 @@ func (s *server) listRevisions(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	of, err := readObjectPath(query)
+	q, err := s.readRevisionQuery(query)
 	if err != nil {
 		return err
 	}
 	var list []store.Revision
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
-		if of == (model.Key{}) {
+		if q == (store.RevisionQuery{}) {
 			list, err = r.Revisions(p.after, p.limit+1)
 		} else {
-			list, err = r.RevisionsOf(of, p.after, p.limit+1)
+			list, err = r.RevisionsOf(q, p.after, p.limit+1)
 		}
 		return err
 	})
@@ -58,6 +60,46 @@ func (s *server) listRevisions(c *gin.Context) error {
 }
 
 const objectParameter = "object"
+
+// readRevisionQuery reads which revisions to list; the zero value means all.
+func (s *server) readRevisionQuery(query url.Values) (q store.RevisionQuery, err error) {
+	if q.Object, err = readObjectPath(query); err != nil {
+		return q, err
+	}
+	var errs form.Errors
+	q.Actor, q.Kind = query.Get("by"), model.Kind(query.Get("kind"))
+	if q.Kind != "" && !slices.Contains(model.Kinds(), q.Kind) {
+		errs.Add("kind", "%q is not a kind of object or link, such as service or route_upstream", q.Kind)
+	}
+	if text := query.Get("since"); text != "" {
+		if q.Since, err = readSince(text, s.now()); err != nil {
+			errs.Add("since", "%s", err)
+		}
+	}
+	return q, invalidFields(errs.List)
+}
+
+// maxSince bounds the time before now, which no history reaches.
+const maxSince = 100 * 365 * 24 * time.Hour
+
+// readSince reads a time, or how long before now it was.
+func readSince(text string, now time.Time) (model.Time, error) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return model.At(at), nil
+		}
+	}
+	ago, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 15)
+		ago = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || ago < 0 || ago > maxSince {
+		return model.Time{}, fmt.Errorf("%q is not a date such as 2026-12-24, a time such as 2026-12-24T00:00:00Z, or how long ago, such as 24h or 7d", text)
+	}
+	return model.At(now.Add(-ago)), nil
+}
 
 // readObjectPath reads the path of an object, /service/shop/route/root, which need not exist any more; the zero key means
 // that the query has none.

@@ -39,7 +39,7 @@ var _ = Describe("Revisions", func() {
 		last := a.get(next[1:strings.Index(next, ">")])
 		last.expectJSON(200, rows(1))
 		Expect(last.header).NotTo(HaveKey("Link"))
-		a.get("/revision?name=x").expectProblem(400, invalid("/revision", "name", "unknown query parameter; known parameters are limit, after, object"))
+		a.get("/revision?name=x").expectProblem(400, invalid("/revision", "name", "unknown query parameter; known parameters are limit, after, object, by, kind, since"))
 		a.get("/revision?after=x").expectProblem(400, invalid("/revision", "after", `\"x\" is not a cursor of this list; use the cursor of a Link header`))
 	})
 
@@ -83,6 +83,15 @@ var _ = Describe("Revisions", func() {
 		Expect(numbers("/revision?object=/service/a/route/r2")).To(Equal([]string{"7", "4"}))
 		Expect(numbers("/revision?object=/upstream/u")).To(Equal([]string{"5"}))
 		Expect(numbers("/revision?object=/upstream/none")).To(BeEmpty())
+		Expect(numbers("/revision?kind=upstream")).To(Equal([]string{"5"}))
+		Expect(numbers("/revision?kind=route&object=/service/a&limit=1")).To(HaveLen(1))
+		Expect(numbers("/revision?by=nobody")).To(BeEmpty())
+		Expect(numbers("/revision?by=api&kind=upstream&since=2026-11-21")).To(Equal([]string{"5"}))
+		Expect(numbers("/revision?since=24h&kind=upstream")).To(BeEmpty(), "the clock of the store is in the past")
+		for _, since := range []string{"x", "-1h", "99999999d", "2026-13-01"} {
+			a.get("/revision?since="+since+"&kind=x").expectProblem(400, invalid("/revision", "kind", `\"x\" is not a kind of object or link, such as service or route_upstream`,
+				"since", `\"`+since+`\" is not a date such as 2026-12-24, a time such as 2026-12-24T00:00:00Z, or how long ago, such as 24h or 7d`))
+		}
 		for _, path := range []string{"upstream", "/upstream", "/upstream/", "/elephant/x", "/upstream/a/route/b", "/upstream/a/b/c/d/e/f/g/h"} {
 			a.get("/revision?object="+path).expectProblem(400, invalid("/revision", "object", "must be the path of an object, such as /upstream/blue or /service/shop/route/root"))
 		}

@@ -47,6 +47,7 @@ func teams(more string) (a *api, editor string) {
 		{"/secret", "Secret_name=a-secret&Secret_value=v&tags=a"},
 		{"/keyset", "Keyset_name=b-keys&tags=b"},
 		{"/keyset", "Keyset_name=a-keys&tags=a"},
+		{"/keyset", "Keyset_name=all-keys&tags=b,shared"},
 		{"/filter", "Filter_name=a-keys&Filter_type=http_filter_apikey&tags=a&Filter_config=" + url.QueryEscape(`{"keys":"a-keys"}`)},
 		{"/filter", "Filter_name=b-keys&Filter_type=http_filter_apikey&tags=b&Filter_config=" + url.QueryEscape(`{"keys":"b-keys"}`)},
 		{"/globalconfig", "globalconfig_name=g&globalconfig_type=globalconfig_connections&tags=a&config=" + url.QueryEscape(`{"max_connections":9}`)},
@@ -91,14 +92,22 @@ var _ = Describe("An editor", func() {
 			"POST /proxy/:proxy/token", "POST /ratelimit/token", "POST /service/:service/login/test", "POST /token",
 		}))
 		Expect(changes).To(BeNumerically(">", 40))
-		Expect(a.revision()).To(Equal(int64(21)))
+		Expect(a.revision()).To(Equal(int64(22)))
+	})
+
+	It("reads what a viewer reads", func() {
+		a, editor := teams("")
+		Expect(a.send("GET", "/upstream/b-blue", editor, "").status).To(Equal(200))
+		Expect(a.send("GET", "/config", editor, "").status).To(Equal(200))
+		Expect(a.send("GET", "/config?secrets=sealed", editor, "").status).To(Equal(403))
+		Expect(a.send("GET", "/secret/b-secret", editor, "").body).NotTo(ContainSubstring("value"))
 	})
 
 	DescribeTable("changes what is its own:", func(method, path, fields string) {
 		a, editor := teams("")
 		got := a.send(method, path, editor, fields)
 		Expect(got.status).To(Or(Equal(200), Equal(201)), got.body)
-		Expect(a.revision()).To(Equal(int64(22)))
+		Expect(a.revision()).To(Equal(int64(23)))
 	},
 		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=*.a.test&tags=a,more"),
 		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=A.test&tags=a"),
@@ -131,7 +140,7 @@ var _ = Describe("An editor", func() {
 			}
 			Expect(strings.Count(got.body, `{"field"`)).To(Equal(len(errs)/2), got.body)
 		}
-		Expect(a.revision()).To(Equal(int64(21)))
+		Expect(a.revision()).To(Equal(int64(22)))
 	},
 		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=x.a.test", "/service/x", "needs the tag a"),
 		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=x.b.test&tags=a", "/service/x", `host \"x.b.test\" is not within the token's Token_hosts`),
@@ -159,6 +168,7 @@ var _ = Describe("An editor", func() {
 		Entry(nil, "POST", "/service/a-shop/secret/b-secret", "", "/service/a-shop/secret/b-secret", "/secret/b-secret is neither the team's own nor has the tag shared"),
 		Entry(nil, "DELETE", "/service/b-shop/filter/b-keys", "", "/service/b-shop/filter/b-keys", "/service/b-shop does not have the tag of the token"),
 		Entry(nil, "POST", "/keyset/b-keys/key", "Key_name=x", "/keyset/b-keys/key/x", "/keyset/b-keys does not have the tag of the token"),
+		Entry("a part of what is shared", "POST", "/keyset/all-keys/key", "Key_name=x", "/keyset/all-keys/key/x", "/keyset/all-keys does not have the tag of the token"),
 		Entry("names a key set", "PATCH", "/filter/a-keys", "Filter_config="+url.QueryEscape(`{"keys":"b-keys"}`), "/filter/a-keys", "/keyset/b-keys is neither the team's own nor has the tag shared"),
 		Entry("names a secret", "PATCH", "/service/a-shop", "Client_validation_cacertificate=b-secret", "/service/a-shop", "/secret/b-secret is neither the team's own nor has the tag shared"),
 		Entry("names a log", "POST", "/filter", "Filter_name=x&tags=a&Filter_type=route_filter_accesslog&Filter_config="+url.QueryEscape(`{"logs":["audit","nope"]}`),

@@ -68,8 +68,8 @@ type Reader interface {
 	// Revisions returns the revisions before one, newest first; before 0 means from the
 	// newest. Compacted revisions are missing.
 	Revisions(before int64, limit int) ([]Revision, error)
-	// RevisionsOf is Revisions of those that changed an object, or what is a part of it or attached to it.
-	RevisionsOf(key model.Key, before int64, limit int) ([]Revision, error)
+	// RevisionsOf is Revisions of those that q selects.
+	RevisionsOf(q RevisionQuery, before int64, limit int) ([]Revision, error)
 	// Entries returns what a revision changed; nothing for a revision that is not in
 	// the change log.
 	Entries(revision int64) Changes
@@ -83,6 +83,19 @@ type Reader interface {
 	PortedServices() ([]*model.Service, error)
 	// PrefetchHosts does for ServicesOf what Prefetch does for Get.
 	PrefetchHosts(hosts []string) error
+}
+
+// RevisionQuery selects revisions. A zero field does not restrict. Object and Kind restrict to revisions with an entry
+// that has both.
+type RevisionQuery struct {
+	// Object is what they changed: itself, a part of it or what is attached to it.
+	Object model.Key
+	// Kind is that of an object or link that they changed.
+	Kind model.Kind
+	// Actor is who made them.
+	Actor string
+	// Since is the time of the first one.
+	Since model.Time
 }
 
 // Revision is one transaction of the change log.

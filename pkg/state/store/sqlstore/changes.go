@@ -138,10 +138,35 @@ const revisionsOfIts = "SELECT first.revision, at, actor, request, message, " +
 	"FROM its JOIN change_log AS first ON first.revision = its.revision AND first.seq = 1 ORDER BY first.revision DESC"
 
 // RevisionsOf implements store.Reader. It reads the change log to its end, which KeepEntries bounds.
-func (r *reader) RevisionsOf(key model.Key, before int64, limit int) ([]store.Revision, error) {
+func (r *reader) RevisionsOf(q store.RevisionQuery, before int64, limit int) ([]store.Revision, error) {
 	if before <= 0 {
 		before = math.MaxInt64
 	}
+	where, args := "revision < ?", []any{before}
+	and := func(condition string, more ...any) {
+		where, args = where+" AND "+condition, append(args, more...)
+	}
+	if q.Object != (model.Key{}) {
+		condition, more := changesOf(q.Object)
+		and(condition, more...)
+	}
+	if q.Kind != "" {
+		and("kind = ?", string(q.Kind))
+	}
+	if q.Actor != "" {
+		and("actor = ?", q.Actor)
+	}
+	if !q.Since.IsZero() {
+		and("at >= ?", q.Since)
+	}
+	var list []store.Revision
+	err := r.db().Raw("WITH its AS (SELECT DISTINCT revision FROM change_log WHERE "+where+" ORDER BY revision DESC LIMIT ?) "+
+		revisionsOfIts, append(args, limit)...).Scan(&list).Error
+	return list, r.fail("reading the change log", err)
+}
+
+// changesOf selects the entries of an object, of its parts and of what is attached to it.
+func changesOf(key model.Key) (condition string, args []any) {
 	below := []model.Kind{""} // none: a list must not be empty
 	for _, kind := range model.Kinds() {
 		if way := key.Kind.Row().Path; kind != key.Kind && kind.Row().StartsWith(way) {
@@ -149,11 +174,8 @@ func (r *reader) RevisionsOf(key model.Key, before int64, limit int) ([]store.Re
 		}
 	}
 	prefix := key.Text() + "/"
-	var list []store.Revision
-	err := r.db().Raw("WITH its AS (SELECT DISTINCT revision FROM change_log WHERE revision < ? "+
-		"AND (kind = ? AND name = ? OR kind IN ? AND substr(name, 1, ?) = ?) ORDER BY revision DESC LIMIT ?) "+revisionsOfIts,
-		before, string(key.Kind), key.Text(), below, utf8.RuneCountInString(prefix), prefix, limit).Scan(&list).Error
-	return list, r.fail("reading the change log", err)
+	return "(kind = ? AND name = ? OR kind IN ? AND substr(name, 1, ?) = ?)",
+		[]any{string(key.Kind), key.Text(), below, utf8.RuneCountInString(prefix), prefix}
 }
 
 // Entries implements store.Reader.

@@ -60,7 +60,7 @@ func revisionSpecs(h *harness) {
 		h.create(ctx, upstream("d"))
 		list := func(name string, before int64, limit int) (found [][]any) {
 			Expect(h.store.Read(ctx, func(r store.Reader) error {
-				revisions, err := r.RevisionsOf(model.UpstreamKey(name), before, limit)
+				revisions, err := r.RevisionsOf(store.RevisionQuery{Object: model.UpstreamKey(name)}, before, limit)
 				for _, is := range revisions {
 					found = append(found, []any{is.Revision, is.Actor, is.Message, is.Changes})
 				}
@@ -83,7 +83,7 @@ func revisionSpecs(h *harness) {
 		h.create(ctx, route("s2", "r"))
 		of := func(key model.Key) (found []int64) {
 			Expect(h.store.Read(ctx, func(r store.Reader) error {
-				list, err := r.RevisionsOf(key, 0, 9)
+				list, err := r.RevisionsOf(store.RevisionQuery{Object: key}, 0, 9)
 				for _, is := range list {
 					found = append(found, is.Revision)
 				}
@@ -94,6 +94,32 @@ func revisionSpecs(h *harness) {
 		Expect(of(model.ServiceKey("s"))).To(Equal([]int64{2, 1}))
 		Expect(of(model.ServiceKey("s2"))).To(Equal([]int64{3, 1}))
 		Expect(of(model.RouteKey("s", "r"))).To(Equal([]int64{2}))
+	})
+
+	It("are found by who made them, by kind and by time", func(ctx SpecContext) {
+		h.create(ctx, service("s", "s.example"))
+		h.create(ctx, upstream("a"))
+		_, err := h.store.Write(ctx, store.Origin{Actor: "bob", Request: "PUT /config"}, func(w store.Writer) error {
+			return errors.Join(w.Insert(upstream("b")), w.Insert(route("s", "r")))
+		})
+		Expect(err).NotTo(HaveOccurred())
+		of := func(q store.RevisionQuery) (found []int64) {
+			Expect(h.store.Read(ctx, func(r store.Reader) error {
+				list, err := r.RevisionsOf(q, 0, 9)
+				for _, is := range list {
+					found = append(found, is.Revision)
+				}
+				return err
+			})).To(Succeed())
+			return found
+		}
+		Expect(of(store.RevisionQuery{Actor: "bob"})).To(Equal([]int64{3}))
+		Expect(of(store.RevisionQuery{Actor: "bo"})).To(BeEmpty())
+		Expect(of(store.RevisionQuery{Kind: model.KindUpstream})).To(Equal([]int64{3, 2}))
+		Expect(of(store.RevisionQuery{Kind: model.KindUpstream, Actor: "tester"})).To(Equal([]int64{2}))
+		Expect(of(store.RevisionQuery{Object: model.ServiceKey("s"), Kind: model.KindRoute})).To(Equal([]int64{3}))
+		Expect(of(store.RevisionQuery{Since: model.At(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))})).To(Equal([]int64{3, 2, 1}))
+		Expect(of(store.RevisionQuery{Since: model.At(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))})).To(BeEmpty())
 	})
 
 	It("do not increase if nothing changes", func(ctx SpecContext) {
