@@ -49,7 +49,8 @@ func teamTries() []teamTry {
 		{"copy with what it uses", "POST", "/service/deepcopy/b-shop/x", "fqdn=x.a.test&tags=a", []string{"/upstream/b-blue"}},
 		{"copy a route with what it uses", "POST", "/service/copyroute/b-shop/a-shop/route/root", "Route_Name=x", []string{"/upstream/b-blue"}},
 		{"roll back", "POST", "/revision/3/rollback", "", []string{"/service/b-shop", "/secret/b-secret"}},
-		{"prune", "PUT", "/config?prune=true", document("services: []\n"), []string{"/service/b-shop", "/upstream/b-blue"}},
+		{"prune", "PUT", "/config?prune=true", document("services: []\n"), []string{"combine prune with tag=a"}},
+		{"prune by the tag of another", "PUT", "/config?prune=true&tag=b", document("services: []\n"), []string{"combine prune with tag=a"}},
 		{"delete by document", "PUT", "/config?delete=true&force=true", document("secrets: [{secret_name: b-secret, secret_type: generic}]\n"), []string{"/secret/b-secret"}},
 		{"the list of a proxy", "PUT", "/config", document("proxies: [{name: gw, tags: [shared], services: [a-shop]}]\n"), []string{"/proxy/gw/service/b-shop"}},
 		{"own and others in one document", "PUT", "/config", document("upstreams:\n- {upstream_name: x, upstream_ip: 127.0.0.1, upstream_port: 1, tags: [a]}\n" +

@@ -14,6 +14,8 @@ import (
 type ApplyOptions struct {
 	// Prune deletes the objects that the document does not name.
 	Prune bool
+	// Prunable says which kinds Prune deletes; nil means all.
+	Prunable func(model.Kind) bool
 	// Tag, if set, must be a tag of every object of the document except routes and
 	// keys, and limits Prune to objects that have it.
 	Tag string

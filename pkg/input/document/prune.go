@@ -46,6 +46,9 @@ func (a *applier) pruneUsed(*Document) error {
 
 // prune deletes the objects of a kind that the document does not name.
 func (a *applier) prune(kind model.Kind) error {
+	if a.opts.Prunable != nil && !a.opts.Prunable(kind) {
+		return nil
+	}
 	after := ""
 	for {
 		page, err := a.w.List(store.Query{Kind: kind, Tag: a.opts.Tag, ByName: true, AfterName: after, Limit: pageSize})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -109,6 +110,13 @@ func (s *server) applyConfig(c *gin.Context) error {
 		return err
 	case deletes && opts.Prune:
 		return invalidFields([]model.FieldError{{Field: deleteParameter, Message: "cannot be combined with prune, which deletes what the document does not name"}})
+	}
+	if !s.isAdmin(c) {
+		opts.Prunable = store.IsTeamKind
+	}
+	if own := identityOf(c).team.Tags; opts.Prune && !s.isAdmin(c) && !slices.Contains(own, opts.Tag) {
+		return refusal(http.StatusForbidden, "forbidden", "The role does not allow this",
+			"the token may delete only what has its tags: combine prune with tag="+strings.Join(own, " or tag="))
 	}
 	body, contentType, err := receiveDocument(c)
 	if err != nil {

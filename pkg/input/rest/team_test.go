@@ -103,6 +103,19 @@ var _ = Describe("An editor", func() {
 		Expect(a.send("GET", "/secret/b-secret", editor, "").body).NotTo(ContainSubstring("value"))
 	})
 
+	It("prunes with its own tag only", func() {
+		a, editor := teams("")
+		for _, query := range []string{"", "&tag=b", "&tag=shared"} {
+			a.send("PUT", "/config?prune=true"+query, editor, "version: 1\n", "Content-Type", "application/yaml").expectProblem(403, refused(403, "forbidden",
+				"The role does not allow this", "the token may delete only what has its tags: combine prune with tag=a", "/config"))
+		}
+		got := a.send("PUT", "/config?prune=true&tag=a", editor, "version: 1\nupstreams: [{upstream_name: a-blue, upstream_ip: 10.0.0.1, upstream_port: 80, tags: [a]}]\n", "Content-Type", "application/yaml")
+		Expect(got.status).To(Equal(200), got.body)
+		Expect(a.send("GET", "/service/a-shop", editor, "").status).To(Equal(404))
+		Expect(a.send("GET", "/globalconfig/g", editor, "").status).To(Equal(200), "it has the tag, and is the admins'")
+		Expect(a.send("GET", "/service/b-shop", editor, "").status).To(Equal(200))
+	})
+
 	DescribeTable("changes what is its own:", func(method, path, fields string) {
 		a, editor := teams("")
 		got := a.send(method, path, editor, fields)

@@ -85,6 +85,9 @@ func readProblem(r Request, resp *http.Response, body []byte, hasToken bool) *Er
 	}
 	if json.Unmarshal(body, &p) == nil { // else the status says what there is to say
 		e.Title, e.Detail, e.Code, e.Fields, e.ReferencedBy = p.Title, p.Detail, p.Code, p.Errors, p.ReferencedBy
+		if e.Status == http.StatusForbidden && len(p.Errors) > 0 {
+			e.Hint = "" // the role is right, and something else is missing
+		}
 	}
 	return e
 }

@@ -98,6 +98,15 @@ func (t Team) mayHave(host string) bool {
 	})
 }
 
+// IsTeamKind reports whether the objects of a kind may be a team's own. Those of others are the admins'.
+func IsTeamKind(kind model.Kind) bool {
+	switch kind {
+	case model.KindService, model.KindUpstream, model.KindFilter, model.KindSecret, model.KindKeySet:
+		return true
+	}
+	return false
+}
+
 // CheckTeam refuses changes that a team may not make. The Forbidden error names every object that lacks a right, up to
 // MaxReferences. r is the reader of the transaction that made the changes.
 //
@@ -155,39 +164,43 @@ func (c *teamCheck) prepare(changes Changes) error {
 
 // change applies the rules to one object or link.
 func (c *teamCheck) change(w Written) error {
+	if IsTeamKind(w.Key.Kind) {
+		return c.object(w)
+	}
 	switch w.Key.Kind {
-	case model.KindService, model.KindUpstream, model.KindFilter, model.KindSecret, model.KindKeySet:
-		for _, state := range []model.Object{w.Before, w.After} {
-			if state != nil && !c.team.owns(state) {
-				c.refuse(w.Key, "%s", c.foreign(w))
-				break
-			}
-		}
-		if svc, ok := w.After.(*model.Service); ok {
-			c.host(w.Key, svc)
-			before, ok := w.Before.(*model.Service)
-			if !ok {
-				before = model.NewService()
-			}
-			if svc.Public && !before.Public {
-				c.refuse(w.Key, "only an admin may exempt a service from the login of its proxy (Public)")
-			}
-			for _, name := range svc.ExemptFilters {
-				if !before.ExemptFilters.Has(name) {
-					c.refuse(w.Key, "only an admin may exempt a service from a filter of its proxy (Exempt_filters: %s)", name)
-				}
-			}
-		}
-		return c.uses(w)
-	case model.KindRoute, model.KindAPIKey:
-		return firstOf(c.own(w.Key, w.Key.Root()), c.uses(w))
-	case model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret:
+	case model.KindRoute, model.KindAPIKey, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret:
 		return firstOf(c.own(w.Key, w.Key.Root()), c.uses(w))
 	case model.KindProxyService:
 		return c.attachToProxy(w)
 	}
 	c.refuse(w.Key, "only an admin may change this: it affects others too")
 	return nil
+}
+
+// object applies the rules to an object with a name of its own.
+func (c *teamCheck) object(w Written) error {
+	for _, state := range []model.Object{w.Before, w.After} {
+		if state != nil && !c.team.owns(state) {
+			c.refuse(w.Key, "%s", c.foreign(w))
+			break
+		}
+	}
+	if svc, ok := w.After.(*model.Service); ok {
+		c.host(w.Key, svc)
+		before, ok := w.Before.(*model.Service)
+		if !ok {
+			before = model.NewService()
+		}
+		if svc.Public && !before.Public {
+			c.refuse(w.Key, "only an admin may exempt a service from the login of its proxy (Public)")
+		}
+		for _, name := range svc.ExemptFilters {
+			if !before.ExemptFilters.Has(name) {
+				c.refuse(w.Key, "only an admin may exempt a service from a filter of its proxy (Exempt_filters: %s)", name)
+			}
+		}
+	}
+	return c.uses(w)
 }
 
 // foreign says why an object is not the team's, before or after the change.
