@@ -73,6 +73,21 @@ var _ = Describe("token", func() {
 		onData(dir, "token", "create", "board", "--role", "viewer")
 	})
 
+	It("says what a team may change", func() {
+		flags := []string{"token", "create", "bob", "--role", "editor", "--tag", "a", "--tag", "b", "--host", "*.a.test,a.test", "--port", "53", "--port", "5432", "--max-objects", "7"}
+		f := &fake{answers: map[string]reply{"POST /token": {status: 201, body: `{"name":"bob","role":"editor","token":"gh_secret"}`}}}
+		f.serve()
+		Expect(run1("", flags...).stdout).To(Equal("gh_secret\n"))
+		Expect(f.bodies).To(Equal([]string{"Token_hosts=%2A.a.test%2Ca.test&Token_max_objects=7&Token_name=bob&Token_ports=53%2C5432&Token_role=editor&Token_tags=a%2Cb"}))
+		GinkgoT().Setenv("GATEHOUSE_SERVER", "")
+		dir := newDatabase()
+		onData(dir, "token", "create", "ann", "--role", "admin")
+		onData(dir, flags...)
+		Expect(onData(dir, "token", "list", "-o", "json")).To(And(ContainSubstring(`"max_objects": 7`), ContainSubstring(`"a.test"`), ContainSubstring("5432")))
+		Expect(onData(dir, "token", "list", "-o", "table")).To(MatchRegexp(`bob +editor +a,b `))
+		Expect(run1("", "token", "create", "x", "--proxy", "gw", "--tag", "a").stderr).To(Equal("gatehouse: --tag is for tokens of the REST API with --role editor\n"))
+	})
+
 	It("calls the server unless a database is named", func() {
 		f := &fake{answers: map[string]reply{
 			"POST /token":       {status: 201, body: `{"name":"ann","role":"admin","token":"gh_secret"}`},

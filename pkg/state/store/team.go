@@ -168,7 +168,8 @@ func (c *teamCheck) change(w Written) error {
 		return c.object(w)
 	}
 	switch w.Key.Kind {
-	case model.KindRoute, model.KindAPIKey, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret:
+	case model.KindRoute, model.KindAPIKey, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter,
+		model.KindServiceSecret:
 		return firstOf(c.own(w.Key, w.Key.Root()), c.uses(w))
 	case model.KindProxyService:
 		return c.attachToProxy(w)
@@ -340,9 +341,10 @@ func (c *teamCheck) count() error {
 	}
 	if n >= limit {
 		return &model.Error{
-			Kind:    model.Forbidden,
-			Message: fmt.Sprintf("the team may have %d objects (Token_max_objects), and this would make more", c.team.MaxObjects),
-			Hint:    "delete some first, or ask an admin for a token with a higher number",
+			Kind: model.Forbidden,
+			Message: fmt.Sprintf("the team may have %d objects (Token_max_objects), and this would make more",
+				c.team.MaxObjects),
+			Hint: "delete some first, or ask an admin for a token with a higher number",
 		}
 	}
 	return nil
@@ -370,7 +372,8 @@ func (c *teamCheck) err() error {
 	}
 	return &model.Error{
 		Kind: model.Forbidden, Message: message, Fields: c.refused,
-		Hint: "see errors; ask the owner to add the tag " + TagShared + " to what you use, or an admin to make the change",
+		Hint: "see errors; ask the owner to add the tag " + TagShared +
+			" to what you use, or an admin to make the change",
 	}
 }
 
