@@ -138,6 +138,11 @@ var _ = Describe("A team", func() {
 			Expect(backend("b.test")).To(Equal("blue"), try.what)
 		}
 
+		By("the log level of Envoy")
+		asA := []string{"Authorization: Bearer " + a}
+		Expect(try(ctx, t.Admin, http.MethodPost, "/logging?level=trace", "", asA...).Status).To(Equal(http.StatusForbidden))
+		Expect(try(ctx, t.Admin, http.MethodGet, "/stats", "", asA...).Status).To(Equal(http.StatusOK))
+
 		By("races: many take over at once with the ETag that they have read")
 		tag := call(ctx, a, "GET", "/upstream/b-blue", "").Header.Get("ETag")
 		Expect(tag).NotTo(BeEmpty())
