@@ -33,6 +33,39 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
+// BenchmarkFilterOfProxy changes a filter that is on the proxy of so many services, or one route there.
+func BenchmarkFilterOfProxy(b *testing.B) {
+	filter := func(config string) model.Entry {
+		f := &model.Filter{Name: "wide", Type: model.FilterIPAccess, Config: model.JSON(config)}
+		return model.Entry{Key: f.Key(), Object: f}
+	}
+	on := &model.ProxyFilter{Proxy: "gw", Filter: "wide"}
+	extra := &model.RouteUpstream{Service: "s7", Route: "root", Upstream: "extra"}
+	for _, services := range []int{1_000, 10_000} {
+		for _, what := range []string{"filter", "route"} {
+			b.Run(fmt.Sprintf("%d/%s", services, what), func(b *testing.B) {
+				build, err := pipeline.NewBuild(compile.Settings{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				all := manyServices(services)
+				all.Entries = append(all.Entries, filter(`{"deny":["192.0.2.1"]}`), model.Entry{Key: on.Key(), Object: on})
+				build.Apply(all)
+				for i := range b.N {
+					e := filter(fmt.Sprintf(`{"deny":["192.0.2.%d"]}`, i%200+1))
+					if what == "route" {
+						if e = (model.Entry{Key: extra.Key(), Object: extra}); i%2 == 1 {
+							e.Object = nil
+						}
+					}
+					s := build.Apply(model.Change{Revision: int64(i + 2), Entries: []model.Entry{e}}).Snapshots["gw"]
+					s.Routes(s.Hosts)
+				}
+			})
+		}
+	}
+}
+
 func manyServices(n int) model.Change {
 	c := model.Change{Revision: 1, Full: true}
 	add := func(o model.Object) {
