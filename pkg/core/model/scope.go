@@ -45,9 +45,13 @@ func (p *ProxyTree) Has(filter string) bool {
 // outerFilters returns those filters of a proxy that apply to a service.
 func outerFilters(filters []*ParsedFilter, t *ServiceTree) []*ParsedFilter {
 	return slices.DeleteFunc(slices.Clone(filters), func(f *ParsedFilter) bool {
-		return slices.Contains(t.Service.ExemptFilters, f.Name) || slices.ContainsFunc(t.Filters, func(own *ParsedFilter) bool {
+		replaced := slices.ContainsFunc(t.Filters, func(own *ParsedFilter) bool {
 			return own.Name == f.Name || Replaces(own.Type, f.Type)
-		}) || t.Service.IsL4() && f.Type != FilterIPAccess // which alone looks at connections
+		})
+		// Of the known types, only this one looks at connections. One that is not known closes the service.
+		_, known := findType(filterTypes(), f.Type)
+		isForRequests := t.Service.IsL4() && known && f.Type != FilterIPAccess
+		return replaced || isForRequests || slices.Contains(t.Service.ExemptFilters, f.Name)
 	})
 }
 

@@ -60,6 +60,20 @@ var _ = Describe("A filter of a proxy", func() {
 		Expect(result.Conditions["proxy gw"]).To(BeEmpty())
 	})
 
+	DescribeTable("closes a service of connections if it may protect it and cannot", func(filterType, config string, closed bool) {
+		apply(&model.Service{ID: 30, Name: "db", FQDN: "*", Mode: model.ModeTCP, Port: 5432}, &model.ProxyService{ID: 31, Proxy: "gw", Service: "db"},
+			&model.Route{ID: 32, Service: "db", Name: "root", Prefix: "/"}, &model.RouteUpstream{ID: 33, Service: "db", Route: "root", Upstream: "blue"})
+		result := apply(&model.Filter{ID: 20, Name: "guard", Type: filterType, Config: model.JSON(config)}, on)
+		Expect(build.Gateway("gw").L4[0].Services[0].Clusters).To(HaveLen(map[bool]int{true: 0, false: 1}[closed]))
+		Expect(len(result.Conditions["proxy gw"]) > 0).To(Equal(closed))
+	},
+		Entry("an address", model.FilterIPAccess, `{"allow":["192.0.2.1"]}`, false),
+		Entry("a country", model.FilterIPAccess, `{"allow_countries":["DE"]}`, true),
+		Entry("one that is broken", model.FilterIPAccess, `{"allow":["x"]}`, true),
+		Entry("an unknown type", "http_filter_none", `{}`, true),
+		Entry("one that is about requests", model.FilterCORS, `{"origins":["https://a.test"]}`, false),
+	)
+
 	It("reaches its services with each change of it and of them", func() {
 		first := hosts(apply(guard(`{"deny":["192.0.2.1"]}`), on))
 		Expect(first["shop"].GetTypedPerFilterConfig()).To(HaveLen(1))
