@@ -11,6 +11,7 @@ var _ = Describe("A proxy filter", func() {
 		a.given("/proxy", "Name=gw", "/filter", `Filter_name=f&Filter_type=vh_filter_ipaccess&Filter_config={"allow":["192.0.2.1"]}`)
 		Expect(a.post("/proxy/gw/filter/f", "").status).To(Equal(201))
 		Expect(a.get("/proxy/gw/filter").body).To(ContainSubstring(`"filter_name":"f"`))
+		Expect(a.get("/proxy/gw/filter/f").body).To(ContainSubstring(`"filter_name":"f"`))
 		Expect(a.get("/filter/f/proxy").body).To(ContainSubstring(`"name":"gw"`))
 		Expect(a.delete("/filter/f").body).To(ContainSubstring(`"referenced_by":["/proxy/gw"]`))
 		got := a.patch("/filter/f", `Filter_type=route_filter_redirect&Filter_config={"path":"/a"}`)
