@@ -90,12 +90,13 @@ func refusers(r store.Reader, proxy string, a *explain.Answer) ([]model.Key, err
 	add := func(name string) error { return addAt(name, model.FilterKey(name)) }
 	own, err := store.List[*model.RouteFilter](r,
 		store.Query{Kind: model.KindRouteFilter, To: []model.Key{model.RouteKey(a.Service, a.Route)}, ByName: true})
+	isAll := func() bool { return err != nil || len(names) > 0 && !model.Combines(a.FilterType) }
 	for _, l := range own {
 		if err == nil {
 			err = add(l.Filter)
 		}
 	}
-	if err != nil || len(names) > 0 && !model.Combines(a.FilterType) {
+	if isAll() {
 		return found, err
 	}
 	wide, err := store.List[*model.ServiceFilter](r,
@@ -105,7 +106,7 @@ func refusers(r store.Reader, proxy string, a *explain.Answer) ([]model.Key, err
 			err = add(l.Filter)
 		}
 	}
-	if err != nil || len(names) > 0 && !model.Combines(a.FilterType) {
+	if isAll() {
 		return found, err
 	}
 	err = eachOfProxy(r, proxy, a.Service, func(name string) error { return addAt(name, model.ProxyFilterKey(proxy, name)) })

@@ -13,7 +13,7 @@ const mostRoutes = 5
 
 // limitPlace is what a limit applies to.
 type limitPlace struct {
-	// at is service/route, service/* for a whole service, or "connections".
+	// at is service/route, service/* for a whole service, */* for all services, or "connections".
 	at string
 	// key is that of the filter or global config that limits it.
 	key    model.Key
@@ -31,8 +31,12 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 		keys = append(keys, usedByLink(l))
 	}
 	var places []limitPlace
-	for _, kind := range []model.Kind{model.KindServiceFilter, model.KindRouteFilter} {
-		links, err := r.List(store.Query{Kind: kind, To: keys})
+	for _, kind := range []model.Kind{model.KindProxyFilter, model.KindServiceFilter, model.KindRouteFilter} {
+		to := keys
+		if kind == model.KindProxyFilter {
+			to = []model.Key{model.ProxyKey(proxy)}
+		}
+		links, err := r.List(store.Query{Kind: kind, To: to})
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +51,10 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 				continue
 			}
 			at := l.Key().Owner().Text()
-			if kind == model.KindServiceFilter {
+			switch kind {
+			case model.KindProxyFilter:
+				at = "*/*"
+			case model.KindServiceFilter:
 				at += "/*"
 			}
 			places = append(places, limitPlace{at, f.Key(), spec})

@@ -220,8 +220,9 @@ var _ = Describe("The rate limits of a proxy", func() {
 			&model.ProxyService{Proxy: "gw", Service: "shop"}, filter("short", `{"per":"all","limit":"7/hour"}`),
 			filter("each", `{"descriptors":[{"generic_key":{"descriptor_key":"filter","descriptor_value":"short"}}]}`),
 			&model.RouteFilter{Service: "shop", Route: "root", Filter: "each"}, &model.ServiceFilter{Service: "shop", Filter: "short"},
+			&model.ProxyFilter{Proxy: "gw", Filter: "short"}, &model.ProxyFilter{Proxy: "other", Filter: "each"},
 		}))
-		Expect(got[0].Limits[0].Routes).To(Equal([]string{"shop/*"}))
+		Expect(got[0].Limits[0].Routes).To(Equal([]string{"*/*", "shop/*"}))
 	})
 
 	DescribeTable("are not known if they cannot be read", func(broken model.Kind) {

@@ -45,7 +45,7 @@ func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !found || advisers[f.Type] == nil {
+		if !found || advisers[f.Type] == nil || link.Kind == model.KindProxyFilter { // which is not for one service
 			continue // or deleted again in the same transaction
 		}
 		what, err := advisers[f.Type](link, f)

@@ -21,6 +21,16 @@ var _ = Describe("A proxy filter", func() {
 		Expect(a.delete("/filter/f").status).To(Equal(200))
 	})
 
+	It("does not apply to a service that is exempt, whose tags are something else", func() {
+		a := startAPI(checked)
+		a.given("/service", "Service_Name=shop&fqdn=*&tags=one&Exempt_filters=f,g")
+		Expect(a.get("/service/shop").body).To(ContainSubstring(`"exempt_filters":["f","g"],"tags":["one"]`))
+		Expect(a.get("/config").body).To(ContainSubstring("exempt_filters:\n  - f\n  - g\n"))
+		got := a.patch("/service/shop", "Exempt_filters=a/b")
+		Expect(got.status).To(Equal(400))
+		Expect(got.body).To(ContainSubstring(`{"field":"Exempt_filters","message":`))
+	})
+
 	It("cannot have a type that makes no sense there, or clash with another", func() {
 		a := startAPI(checked)
 		a.given("/proxy", "Name=gw", "/filter", `Filter_name=f&Filter_type=route_filter_redirect&Filter_config={"path":"/a"}`,

@@ -12,7 +12,7 @@ import (
 type set struct {
 	// logins are the sources of filters and global configs that need one.
 	logins map[model.Key]model.ProviderSource
-	// places has the services and routes with each filter, and tokens the filters that verify
+	// places has the proxies, services and routes with each filter, and tokens the filters that verify
 	// the tokens of requests.
 	places    map[string]map[model.Key]bool
 	tokens    map[model.Key]bool
@@ -48,7 +48,7 @@ func (s *set) applyEntry(e model.Entry) {
 				s.tokens[e.Key] = true
 			}
 		}
-	case model.KindServiceFilter, model.KindRouteFilter:
+	case model.KindServiceFilter, model.KindRouteFilter, model.KindProxyFilter:
 		filter, place := e.Key.Attached().Name(), e.Key.Owner()
 		if e.Object == nil {
 			if delete(s.places[filter], place); len(s.places[filter]) == 0 {

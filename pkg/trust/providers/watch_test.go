@@ -136,6 +136,12 @@ var _ = Describe("A watch of providers", func() {
 		w.Handle("/keys", unavailable)
 		Eventually(w.conditions).Should(ContainElement(ContainSubstring("; tokens are verified with its answer of ")))
 		Expect(w.read().Learned).To(HaveKeyWithValue(api, HaveField("JWKS", setP256)))
+
+		w.remove(model.NewKey(model.KindRouteFilter, "shop", "root", "api"))
+		Expect(w.learn(api)).To(BeNil())
+		w.SetKeys(testkit.KeyP256)
+		w.put(&model.Proxy{Name: "gw", HTTPPort: 80, HTTPSPort: 443, ListenIP: "::"}, &model.ProxyFilter{Proxy: "gw", Filter: "api"})
+		Expect(w.learn(api)).To(HaveField("JWKS", setP256), "of a proxy")
 	})
 
 	It("fetches less often the longer a provider fails", func() {
