@@ -77,6 +77,9 @@ func measuredFilters() ([]measuredFilter, error) {
 		measuredFilter{what: "route_filter_host_rewrite", kind: "route_filter_host_rewrite", config: object{"host": "inner.test"}},
 		measuredFilter{what: "4 KB of text, no filter", large: true},
 		measuredFilter{what: "route_filter_compress, gzip of 4 KB of text", kind: "route_filter_compress", config: object{"algorithms": []string{"gzip"}}, header: []string{"Accept-Encoding: gzip"}, large: true, before: "1.68, 44 us"},
+		measuredFilter{what: "route_filter_errorpage, no error", kind: "route_filter_errorpage", config: object{
+			"pages": []object{{"statuses": []string{"500-599"}, "text": "sorry"}},
+		}},
 		measuredFilter{what: "route_filter_headers, one in and one out", kind: "route_filter_headers", config: object{
 			"request": object{"set": object{"x-team": "bench"}}, "response": object{"set": object{"x-frame-options": "DENY"}},
 		}, before: "1.16, 6-9 us"},

@@ -175,6 +175,7 @@ func filters() []part {
 		{kind: "http_filter_requestid", config: object{"take_over": true, "echo": true}, header: line{"X-Request-Id", "a-1"}},
 		{kind: "vh_filter_cors", config: object{"origins": list{origin}}, header: line{"Origin", origin}},
 		{kind: "route_filter_compress", config: object{"algorithms": list{"gzip"}}, large: true},
+		{kind: "route_filter_errorpage", config: object{"pages": list{object{"statuses": list{"500-599"}, "text": "sorry"}}}},
 		{kind: "vh_filter_ipaccess", config: object{"allow": list{"127.0.0.0/8"}}},
 		{kind: "vh_filter_maintenance", config: object{"except": list{"127.0.0.0/8"}}},
 		{kind: "http_filter_csrf", config: object{}, header: line{"Origin", origin}},

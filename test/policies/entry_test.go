@@ -28,6 +28,7 @@ var policies = sync.OnceValue(func() []policy {
 		cors(),
 		csrf(),
 		directResponse(),
+		errorPage(),
 		extAuthz(),
 		extProc(),
 		fault(),

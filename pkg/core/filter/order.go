@@ -13,6 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/csrf"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/directresponse"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/errorpage"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/extauthz"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/extproc"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/fault"
@@ -42,6 +43,9 @@ func List() []seam.Filter {
 		tracing.Filter(),
 		// What others refuse is in the logs of the service too. This looks at nothing of the request.
 		accesslog.Filter(),
+		// Pages replace what all other filters answer: responses pass this last. It takes note of the client before any
+		// filter answers, and refuses nothing.
+		errorpage.Filter(),
 		// The host is checked first: no other filter sees a request without one clear host.
 		{Name: "envoy.filters.http.rbac/host"},
 		// These two enforce client certificates before later filters look at the request.

@@ -88,6 +88,7 @@ func filterTypes() []configType {
 		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, notOnProxy: "answers requests in place of the services, unlike a vh_filter_maintenance, which tells clients when to return", alone: answering, read: readDirectResponse},
 		{name: FilterBodyLimit, on: []Kind{KindRoute, KindService}, read: readBodyLimit},
 		{name: FilterCompress, on: []Kind{KindRoute, KindService}, read: readCompress},
+		{name: FilterErrorPage, on: []Kind{KindRoute, KindService}, read: readErrorPage},
 		{name: FilterFault, on: []Kind{KindRoute, KindService}, read: readFault},
 		{name: FilterMaintenance, on: []Kind{KindService}, read: readMaintenance},
 		{name: FilterLua, on: []Kind{KindRoute, KindService}, names: luaNames(), read: readLua},
@@ -137,6 +138,7 @@ func fieldTypes() map[string]string {
 const (
 	FilterBodyLimit           = "route_filter_bodylimit"
 	FilterCompress            = "route_filter_compress"
+	FilterErrorPage           = "route_filter_errorpage"
 	FilterAccessLog           = "route_filter_accesslog"
 	FilterAPIKey              = "http_filter_apikey"
 	FilterBasicAuth           = "http_filter_basicauth"

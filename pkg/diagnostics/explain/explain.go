@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -174,10 +175,38 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
 	p := passed{have: have, request: s, l: l, vh: vh, route: chosen}
 	p.request.metadata = p.metadata
-	if passes, err := a.passFilters(&p); !passes {
+	received := p
+	passes, err := a.passFilters(&p)
+	if passes && err == nil {
+		err = a.applyRoute(have, p.request, vh, chosen, l)
+	}
+	if err != nil {
 		return err
 	}
-	return a.applyRoute(have, p.request, vh, chosen, l)
+	return a.replace(received)
+}
+
+// replace turns the gateway's own answer into what its filters make of it, the first of them last.
+func (a *Answer) replace(received passed) error {
+	if a.Status == 0 || !a.direct && seam.IsGRPC(received.request.headers.get("content-type")) {
+		return nil
+	}
+	for _, on := range slices.Backward(received.l.GetHttpFilters()) {
+		known, _ := findKnown(on.GetName())
+		if known.replace == nil || seam.IsOff(on, received.vh, received.route) {
+			continue
+		}
+		received.on = on
+		by, err := known.replace(received.seen(nil), a.Status)
+		if err != nil {
+			return err
+		}
+		if by.Message != "" {
+			a.Status, a.Body = by.Status, by.Body
+			a.step("answer", "a "+known.filterType+" "+by.Message)
+		}
+	}
+	return nil
 }
 
 // passFilters reports whether a request passes all filters of the listener, in their order. If not, it ends with the

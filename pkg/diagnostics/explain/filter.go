@@ -39,6 +39,8 @@ type knownFilter struct {
 	foreign bool
 	// change returns a request as the filter passes it on, as far as that can be predicted.
 	change func(seam.Request) (seam.Request, error)
+	// replace is a hook of seam.Filter.
+	replace func(seam.Request, int) (seam.Replacement, error)
 	// identifies means that the filter asks who the client is. The answer to a request that comes as far as the first of
 	// these lists all filters.
 	identifies bool
@@ -73,7 +75,7 @@ func knownBySeam(f seam.Filter) knownFilter {
 	known := knownFilter{
 		name: f.Name, several: f.Several, foreign: f.Foreign, filterType: f.Type,
 		change: f.Change, endpoint: f.Endpoint, describeForward: f.DescribeForward,
-		identifies: f.Identifies,
+		identifies: f.Identifies, replace: f.Replace,
 	}
 	if f.Describe != nil {
 		known.describe = func(to *Filter, p passed) (err error) {

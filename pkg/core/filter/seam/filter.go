@@ -64,6 +64,10 @@ type Filter struct {
 	Identity   *Identity
 	// Change returns a request as the filter passes it on. What only Envoy knows stays a command in its headers.
 	Change func(Request) (Request, error)
+	// Replace returns what a client gets in place of an answer of the gateway with a status: another status and body, and
+	// what happened, in words that follow the name of the type. Without words, the answer stays. A client of gRPC gets
+	// status 200 for most refusals.
+	Replace func(r Request, status int) (Replacement, error)
 	// Endpoint returns the address of the endpoint to which a forwarded request goes, if the route has that endpoint;
 	// empty means any.
 	Endpoint func(Request) (string, error)
@@ -83,6 +87,12 @@ type Message struct {
 	// this type. Config is then the default if it does not arrive; nil means that the listener cannot work without
 	// it.
 	Discovered Proto
+}
+
+// Replacement is what a client gets in place of an answer.
+type Replacement struct {
+	Status        int
+	Body, Message string
 }
 
 // Identity is what a filter says about the client in the request's metadata, which later filters read.

@@ -215,6 +215,7 @@ var schemas = map[string]func([]byte) *FilterCreate_FilterConfig{
 	"DirectResponseFilter": typed((*FilterCreate_FilterConfig).FromDirectResponseFilter),
 	"BodyLimitFilter":      typed((*FilterCreate_FilterConfig).FromBodyLimitFilter),
 	"CompressFilter":       typed((*FilterCreate_FilterConfig).FromCompressFilter),
+	"ErrorPageFilter":      typed((*FilterCreate_FilterConfig).FromErrorPageFilter),
 	"FaultFilter":          typed((*FilterCreate_FilterConfig).FromFaultFilter),
 	"MaintenanceFilter":    typed((*FilterCreate_FilterConfig).FromMaintenanceFilter),
 	"LuaFilter":            typed((*FilterCreate_FilterConfig).FromLuaFilter),
