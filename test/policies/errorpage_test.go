@@ -3,12 +3,17 @@ package policies_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 func errorPage() policy {
@@ -106,5 +111,73 @@ var _ = Describe("Pages in place of errors", func() {
 		}
 		a := w.send(request{method: "HEAD", path: "/broken"})
 		Expect([]any{a.status, a.body, a.header.Get("Content-Length")}).To(Equal([]any{500, "", ""}))
+	})
+
+	It("take the place of refusals, whose headers stay", func() {
+		w := newWorld(errorPage())
+		givenKeys(w)
+		w.configure(`{"pages":[{"statuses":["400-599"],"text":"page {status}"}]}`)
+		closed, err := testkit.FreePort()
+		Expect(err).NotTo(HaveOccurred())
+		w.post("/upstream", "Upstream_name=closed", "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(closed))
+		for name, filter := range map[string]string{"keys": "http_filter_apikey", "once": "route_filter_ratelimit", "closed": "", "shared": "vh_filter_cors"} {
+			w.post("/service/shop/route", "Route_Name="+name, "Route_prefix=/"+name)
+			w.post("/service/shop/route/" + name + "/upstream/" + map[bool]string{true: "closed", false: "blue"}[name == "closed"])
+			if filter != "" {
+				w.post("/filter", "Filter_name="+name, "Filter_type="+filter, "Filter_config="+map[string]string{
+					"keys": `{"keys":"partners"}`, "once": `{"per":"client","limit":"1/day"}`, "shared": `{"origins":["https://a.test"]}`,
+				}[name])
+				w.attach("/service/shop/route/" + name + "/filter/" + name)
+			}
+		}
+		w.attach(onShop)
+		for _, try := range []struct {
+			r               request
+			body, has, says string
+		}{
+			{request{path: "/keys"}, "page 401", "Www-Authenticate", "ApiKey"},
+			{request{path: "/keys", header: []string{"Accept: text/html"}}, "page 401", "Cache-Control", "no-store"},
+			{request{path: "/closed"}, "page 503", "Content-Type", "text/plain; charset=utf-8"},
+			{request{path: "/shared?status=500", header: []string{"Origin: https://a.test"}}, "page 500", "Access-Control-Allow-Origin", "https://a.test"},
+			{request{path: "/shop?status=429&header=retry-after:7"}, "page 429", "Retry-After", "7"},
+		} {
+			a := w.send(try.r)
+			Expect([]string{a.body, a.header.Get(try.has)}).To(Equal([]string{try.body, try.says}), try.r.path)
+		}
+		var limited answer
+		Eventually(func() string { limited = w.send(request{path: "/once"}); return limited.body }).Should(Equal("page 429"))
+		Expect(strconv.Atoi(limited.header.Get("Retry-After"))).To(BeNumerically(">", 0))
+	})
+
+	It("have no place in an answer that ends with trailers only, and what it says is hidden", func() {
+		w := newWorld(errorPage())
+		protocols := new(http.Protocols)
+		protocols.SetUnencryptedHTTP2(true)
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Trailer", "X-Secret")
+			rw.WriteHeader(http.StatusInternalServerError)
+			_ = http.NewResponseController(rw).Flush()
+			rw.Header().Set("X-Secret", "secret")
+		}))
+		s.Config.Protocols = protocols
+		s.Start()
+		DeferCleanup(s.Close)
+		w.post("/upstream", "Upstream_name=two", "Upstream_ip=127.0.0.1", "Upstream_protocol=h2c",
+			fmt.Sprint("Upstream_port=", s.Listener.Addr().(*net.TCPAddr).Port)) //nolint:errcheck,forcetypeassert // it is one
+		w.post("/service/shop/route", "Route_Name=two", "Route_prefix=/two")
+		w.post("/service/shop/route/two/upstream/two")
+		w.attach(onShop)
+		// A client of HTTP/2 gets trailers.
+		client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{Protocols: protocols}}
+		DeferCleanup(client.CloseIdleConnections)
+		req, err := http.NewRequestWithContext(limit(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/two", w.port), http.NoBody)
+		Expect(err).NotTo(HaveOccurred())
+		req.Host = "shop.test"
+		resp, err := client.Do(req)
+		Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = resp.Body.Close() }()
+		body, err := io.ReadAll(resp.Body)
+		Expect(err).NotTo(HaveOccurred())
+		Expect([]any{resp.StatusCode, resp.ProtoMajor, string(body), len(resp.Trailer)}).To(Equal([]any{500, 2, "", 0}))
 	})
 })

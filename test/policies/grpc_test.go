@@ -159,6 +159,7 @@ var _ = Describe("A gRPC client", func() {
 		Entry("gRPC-Web", "http_filter_grpcweb", `{}`),
 		Entry("JSON", "http_filter_grpcjson", grpcJSON().config),
 		Entry("compression", "route_filter_compress", `{}`),
+		Entry("error pages", "route_filter_errorpage", `{"pages":[{"statuses":["400-599"],"text":"a page"}]}`),
 		Entry("a limit of bodies", "route_filter_bodylimit", `{"bytes":100000}`),
 	)
 
