@@ -21,9 +21,9 @@ type ErrorPageFilter struct {
 	Pages []ErrorPage `json:"pages"`
 }
 
-// ErrorPage is what clients get in place of answers with some statuses. It has at least one form. A client gets the form
-// that its Accept asks for, if there is one, otherwise the first of text, html and json. {status} in a form is the status
-// that the client gets.
+// ErrorPage is what clients get in place of answers with some statuses. It has at least one form. A client gets the
+// form that its Accept asks for, if there is one, otherwise the first of text, html and json. {status} in a form is the
+// status that the client gets.
 type ErrorPage struct {
 	// Statuses from 400 to 599, and ranges of them, such as 404 and 500-599.
 	// +required
@@ -122,7 +122,7 @@ func statusRange(text string) (low, high int, ok bool) {
 		http.StatusBadRequest <= low && low <= high && high <= maxErrorStatus
 }
 
-// StatusesOf returns the statuses that a page replaces: those that no page before it has. The page is one of the filter.
+// StatusesOf returns the statuses that a page of the filter replaces: those that no page before it has.
 func (f *ErrorPageFilter) StatusesOf(page int) []int {
 	var out []int
 	for status := http.StatusBadRequest; status <= maxErrorStatus; status++ {

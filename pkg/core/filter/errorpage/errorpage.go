@@ -66,9 +66,9 @@ func replacer(ir.Listener) []seam.Message {
 	}}}
 }
 
-// messages has the data of the script: for each status the number of its page. The keys of a page begin with its number:
-// "0:html" is a form of it, "0 html" the form for clients that accept HTML, "0 status" the status for the client, and "0
-// vary" is there if clients get different forms.
+// messages has the data of the script: for each status the number of its page. The keys of a page begin with its
+// number: "0:html" is a form of it, "0 html" the form for clients that accept HTML, "0 status" the status for the
+// client, and "0 vary" is there if clients get different forms.
 func messages(pages []Page) ([]seam.Message, error) {
 	fields := map[string]*structpb.Value{}
 	set := func(key, value string) { fields[key] = structpb.NewStringValue(value) }

@@ -14,7 +14,8 @@ function envoy_on_request(h)
   local accept = headers:get("accept") or ""
   local form = "text"
   if accept:find("text/html", 1, true) then form = "html"
-  elseif accept:find("application/json", 1, true) or accept:find("application/problem+json", 1, true) then form = "json" end
+  elseif accept:find("application/json", 1, true) or accept:find("application/problem+json", 1, true) then form = "json"
+  end
   if headers:get(":method") == "HEAD" then form = "HEAD " .. form end
   h:streamInfo():dynamicMetadata():set(noted, "form", form)
 end
