@@ -280,7 +280,7 @@ var _ = Describe("the result of many changes", func() {
 	})
 
 	It("keeps the pointers of everything that did not change", func() {
-		w, build := newWriter(16), newBuild()
+		w, build := newWriter(19), newBuild()
 		for range 1000 {
 			w.entry()
 		}
