@@ -13,7 +13,7 @@ var _ = Describe("Filters of a proxy", func() {
 	replace := []string{
 		model.FilterJWT, model.FilterAPIKey, model.FilterBasicAuth, model.FilterAnyOf, model.FilterExtAuthz, model.FilterExtProc,
 		model.FilterCORS, model.FilterRequestID, model.FilterTracing, model.FilterAccessLog, model.FilterBodyLimit,
-		model.FilterCompress, model.FilterFault, model.FilterMaintenance, model.FilterLua, model.FilterGRPCWeb,
+		model.FilterCompress, model.FilterErrorPage, model.FilterFault, model.FilterMaintenance, model.FilterLua, model.FilterGRPCWeb,
 	}
 	refused := []string{
 		model.FilterOIDC, model.FilterAffinity, model.FilterCanary, model.FilterMirror, model.FilterHostRewrite,
