@@ -69,11 +69,7 @@ func objectAndFields(cmd *cobra.Command, args []string) (client.Kind, string, []
 	if first < 0 {
 		first = len(args)
 	}
-	objects, err := namedObjects(cmd, args[:first], 1)
-	if err != nil {
-		return client.Kind{}, "", nil, err
-	}
-	kind, name, err := client.ParseObject(objects[0])
+	kind, name, err := namedObject(cmd, args[:first])
 	if err != nil {
 		return client.Kind{}, "", nil, err
 	}

@@ -38,15 +38,7 @@ that works; other objects stay. Objects that do not exist are skipped.`,
 			if len(args) == 0 {
 				return argsError(cmd, args)
 			}
-			objects, err := namedObjects(cmd, args, 1)
-			if err != nil {
-				return err
-			}
-			kind, name, err := client.ParseObject(objects[0])
-			if err != nil {
-				return err
-			}
-			path, err := kind.Path(name)
+			kind, name, path, err := namedPath(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -79,6 +71,23 @@ func namedObjects(cmd *cobra.Command, args []string, n int) ([]string, error) {
 		return nil, fmt.Errorf("this names %s, not %d; usage: %s", plural(len(objects), "object", "objects"), n, cmd.UseLine())
 	}
 	return objects, nil
+}
+
+// namedObject returns the one object that the arguments name.
+func namedObject(cmd *cobra.Command, args []string) (kind client.Kind, name string, err error) {
+	objects, err := namedObjects(cmd, args, 1)
+	if err != nil {
+		return client.Kind{}, "", err
+	}
+	return client.ParseObject(objects[0])
+}
+
+// namedPath also returns its path in the API.
+func namedPath(cmd *cobra.Command, args []string) (kind client.Kind, name, path string, err error) {
+	if kind, name, err = namedObject(cmd, args); err == nil {
+		path, err = kind.Path(name)
+	}
+	return kind, name, path, err
 }
 
 // send makes a write and reports it; words says what an answer of a status

@@ -33,15 +33,7 @@ last revisions that changed it, its parts, or what is attached to it.`,
 }
 
 func describeObject(cmd *cobra.Command, args []string) error {
-	objects, err := namedObjects(cmd, args, 1)
-	if err != nil {
-		return err
-	}
-	kind, name, err := client.ParseObject(objects[0])
-	if err != nil {
-		return err
-	}
-	path, err := kind.Path(name)
+	kind, name, path, err := namedPath(cmd, args)
 	if err != nil {
 		return err
 	}

@@ -76,11 +76,7 @@ what it created (+), changed (~) and deleted (-).`,
 
 // historyQuery selects the revisions of the object that the arguments name.
 func historyQuery(cmd *cobra.Command, args []string) (url.Values, error) {
-	objects, err := namedObjects(cmd, args, 1)
-	if err != nil {
-		return nil, err
-	}
-	kind, name, err := client.ParseObject(objects[0])
+	kind, name, err := namedObject(cmd, args)
 	if err != nil {
 		return nil, err
 	}
