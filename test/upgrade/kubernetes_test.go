@@ -97,7 +97,7 @@ spec:
 
 		By("the way back")
 		stop(g)
-		g = previous.start(serve...)
+		previous.start(serve...)
 		leads("blue")
 		leads("green")
 		stopTraffic()

@@ -77,12 +77,12 @@ func Combines(filterType string) bool {
 // Replaces reports whether a filter of a service is used instead of one of its proxy, by their types. A filter for a
 // credential replaces those that a route's own one replaces.
 func Replaces(own, outer string) bool {
-	switch {
-	case own == outer:
+	switch own {
+	case outer:
 		return !Combines(own)
-	case own == FilterAnyOf:
+	case FilterAnyOf:
 		return asksWho(outer) || outer == FilterAPIKey
-	case own == FilterAPIKey:
+	case FilterAPIKey:
 		return outer == FilterAnyOf
 	}
 	return asksWho(own) && asksWho(outer)

@@ -65,7 +65,7 @@ var _ = Describe("A filter of a proxy", func() {
 			&model.Route{ID: 32, Service: "db", Name: "root", Prefix: "/"}, &model.RouteUpstream{ID: 33, Service: "db", Route: "root", Upstream: "blue"})
 		result := apply(&model.Filter{ID: 20, Name: "guard", Type: filterType, Config: model.JSON(config)}, on)
 		Expect(build.Gateway("gw").L4[0].Services[0].Clusters).To(HaveLen(map[bool]int{true: 0, false: 1}[closed]))
-		Expect(len(result.Conditions["proxy gw"]) > 0).To(Equal(closed))
+		Expect(result.Conditions["proxy gw"]).To(HaveLen(map[bool]int{true: 1, false: 0}[closed]))
 	},
 		Entry("an address", model.FilterIPAccess, `{"allow":["192.0.2.1"]}`, false),
 		Entry("a country", model.FilterIPAccess, `{"allow_countries":["DE"]}`, true),
