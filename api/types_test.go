@@ -18,6 +18,11 @@ var _ = Describe("The types of filters and global configs", func() {
 		schemas := load().Components.Schemas
 		Expect(schemas["FilterType"].Value.Enum).To(ConsistOf(filters))
 		Expect(schemas["GlobalconfigType"].Value.Enum).To(ConsistOf(globals))
+		var kinds []string
+		for _, kind := range model.Kinds() {
+			kinds = append(kinds, string(kind))
+		}
+		Expect(schemas["Kind"].Value.Enum).To(ConsistOf(kinds))
 	})
 
 	It("are the same as in docs/api.md, with what they can be attached to", func() {
@@ -30,7 +35,7 @@ var _ = Describe("The types of filters and global configs", func() {
 		want := map[string]string{}
 		for _, name := range filters {
 			var on []string
-			for _, kind := range []model.Kind{model.KindRoute, model.KindService} {
+			for _, kind := range []model.Kind{model.KindRoute, model.KindService, model.KindProxy} {
 				if (&model.Filter{Type: name}).FitsOn(kind) {
 					on = append(on, string(kind))
 				}
