@@ -83,7 +83,6 @@ var _ = Describe("Pages in place of errors", func() {
 				for range 20 {
 					_, _ = io.WriteString(rw, body)
 					_ = http.NewResponseController(rw).Flush()
-					time.Sleep(time.Millisecond) // pieces that arrive one by one
 				}
 				return
 			case "/broken/flushed":
