@@ -122,6 +122,8 @@ var _ = Describe("A failure", func() {
 		r := runIn(ctx, "", "get", "upstream")
 		Expect(r.code).To(Equal(1))
 		Expect(r.stderr).To(HavePrefix("gatehouse: interrupted before the answer came"))
+		r = runIn(ctx, "version: 1\n", "validate", "-f", "-")
+		Expect(r).To(Equal(result{1, "", "gatehouse: interrupted before the document was checked; run it again\n"}))
 	})
 })
 

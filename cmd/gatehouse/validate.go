@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -53,7 +54,10 @@ func validate(cmd *cobra.Command) error {
 		mediaType = "application/json"
 	}
 	v, err := app.Validate(cmd.Context(), doc.Data, mediaType, isSet(cmd, "partial"))
-	if err != nil {
+	switch {
+	case cmd.Context().Err() != nil: // what ends a server in good order is a failure here
+		return &runError{errors.New("interrupted before the document was checked; run it again")}
+	case err != nil:
 		return &runError{fmt.Errorf("checking the document: %w", err)}
 	}
 	place := func(list []app.Finding) []found {
