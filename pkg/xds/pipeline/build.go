@@ -94,6 +94,7 @@ type proxy struct {
 	hasL4, passes bool
 	// certificates are those of the listener of HTTP/3; nil if the proxy has none.
 	certificates []*snapshot.Certificate
+	encoded      encodedListeners
 	// listeners are the versions of the listeners. relistened is the revision at which one
 	// last changed.
 	listeners  string

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
 	l4 := b.l4Of(p, tree, services)
 	p.hasL4, p.passes, p.l4 = b.hasL4(p, services...), b.passes(p, services), l4.Conditions
-	listeners, named, err := encodeListeners(b.listeners(tree, p, services, l4), l4.Listeners, tree.Proxy.Key(), newClusterCache(b.secrets))
+	listeners, named, err := p.encoded.encode(b.listeners(tree, p, services, l4), l4.Listeners, tree.Proxy.Key(), b.secrets)
 	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree),
 		compile.NoHTTP3(tree, certificatesOf(p.certificates)))
 	p.refused = nil
@@ -38,6 +39,29 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	if p.listeners != versions {
 		p.listeners, p.relistened = versions, b.Revision()
 	}
+}
+
+// encodedListeners are what the listeners of a proxy became. Most changes of a proxy, such as another service, change no
+// listener, and encoding one takes longer than the rest of a small change.
+type encodedListeners struct {
+	from      []ir.Listener
+	l4        []*ir.L4Listener
+	listeners []*snapshot.Resource
+	named     snapshot.Named
+}
+
+// encode encodes listeners, unless they are those of the last call.
+func (e *encodedListeners) encode(
+	from []ir.Listener, l4 []*ir.L4Listener, of model.Key, secrets *secretCache,
+) ([]*snapshot.Resource, snapshot.Named, error) {
+	if e.from != nil && reflect.DeepEqual(e.from, from) && reflect.DeepEqual(e.l4, l4) {
+		return e.listeners, e.named, nil
+	}
+	listeners, named, err := encodeListeners(from, l4, of, newClusterCache(secrets))
+	if *e = (encodedListeners{}); err == nil {
+		*e = encodedListeners{from, l4, listeners, named}
+	}
+	return listeners, named, err
 }
 
 // listeners returns the listeners of a proxy that serves the services.

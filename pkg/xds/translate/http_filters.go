@@ -177,19 +177,19 @@ func CheckOverride(name string, m proto.Message) error {
 }
 
 func hostFilters(h *ir.Host) (map[string]*anypb.Any, error) {
-	return perFilter(h, func(f seam.Filter) func(*ir.Host) ([]seam.Message, error) { return f.Host })
+	return perFilter(h, func(f *seam.Filter) func(*ir.Host) ([]seam.Message, error) { return f.Host })
 }
 
 func routeFilters(r *ir.Route) (map[string]*anypb.Any, error) {
-	return perFilter(r, func(f seam.Filter) func(*ir.Route) ([]seam.Message, error) { return f.Route })
+	return perFilter(r, func(f *seam.Filter) func(*ir.Route) ([]seam.Message, error) { return f.Route })
 }
 
 // perFilter returns the messages of a host or route by the name of their filter. Envoy ignores messages for a filter
 // that the listener does not have.
-func perFilter[T any](of T, hook func(seam.Filter) func(T) ([]seam.Message, error)) (map[string]*anypb.Any, error) {
+func perFilter[T any](of T, hook func(*seam.Filter) func(T) ([]seam.Message, error)) (map[string]*anypb.Any, error) {
 	var all map[string]*anypb.Any
-	for _, f := range rows {
-		configs := hook(f)
+	for i := range rows { // a row is large, and each route of a start passes all of them
+		configs := hook(&rows[i])
 		if configs == nil {
 			continue
 		}
@@ -201,7 +201,7 @@ func perFilter[T any](of T, hook func(seam.Filter) func(T) ([]seam.Message, erro
 			if err := CheckOverride(c.Name, c.Config); err != nil {
 				return nil, err
 			}
-			config, err := packFor(f, c)
+			config, err := packFor(rows[i], c)
 			if err != nil {
 				return nil, err
 			}
@@ -215,11 +215,11 @@ func perFilter[T any](of T, hook func(seam.Filter) func(T) ([]seam.Message, erro
 }
 
 // changeBy lets the filters change the message of a host or route, in their order.
-func changeBy[T, M any](of T, out M, hook func(seam.Filter) func(T, M) error) error {
-	for _, f := range rows {
-		if change := hook(f); change != nil {
+func changeBy[T, M any](of T, out M, hook func(*seam.Filter) func(T, M) error) error {
+	for i := range rows {
+		if change := hook(&rows[i]); change != nil {
 			if err := change(of, out); err != nil {
-				return fmt.Errorf("configuring filter %s: %w", f.Name, err)
+				return fmt.Errorf("configuring filter %s: %w", rows[i].Name, err)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func VirtualHost(h *ir.Host) (*routev3.VirtualHost, error) {
 		Domains:              []string{h.Domain},
 		TypedPerFilterConfig: filters,
 	}
-	return out, changeBy(h, out, func(f seam.Filter) func(*ir.Host, *routev3.VirtualHost) error { return f.ChangeHost })
+	return out, changeBy(h, out, func(f *seam.Filter) func(*ir.Host, *routev3.VirtualHost) error { return f.ChangeHost })
 }
 
 // RouteConfiguration has no hosts. They are added from cached bytes.
@@ -73,7 +73,7 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, changeBy(r, out, func(f seam.Filter) func(*ir.Route, *routev3.Route) error { return f.ChangeRoute })
+	return out, changeBy(r, out, func(f *seam.Filter) func(*ir.Route, *routev3.Route) error { return f.ChangeRoute })
 }
 
 // nowhere leads to no cluster: a filter answers first, but only on routes that forward. No cluster has a path as its

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql/driver"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
@@ -38,3 +39,9 @@ func HelpsAt(ctx context.Context, s *Store, mark model.Mark) (helps bool, err er
 	})
 	return helps, err
 }
+
+// Preparing opens connections that keep their statements.
+func Preparing(d driver.Driver, dsn string) driver.Connector { return preparing{d, dsn} }
+
+// KeptStatements is keptStatements.
+const KeptStatements = keptStatements

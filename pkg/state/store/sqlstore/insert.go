@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"database/sql"
 	"errors"
 	"reflect"
 	"strconv"
@@ -12,16 +11,14 @@ import (
 
 // dialect is how a database accepts the values of a statement.
 type dialect struct {
-	// rows bounds the rows of one INSERT. prepare says that preparing it is worthwhile.
-	rows    int
-	prepare bool
+	// rows bounds the rows of one INSERT.
+	rows int
 	// placeholder stands for a value; its number follows if they are numbered.
 	placeholder string
 	numbered    bool
 }
 
-// insertion is an INSERT of many rows. GORM would build the statement again for each page,
-// and SQLite takes as long to parse it as to run it.
+// insertion is an INSERT of many rows. GORM would build the statement again for each page.
 type insertion struct {
 	table   string
 	columns []string
@@ -46,25 +43,10 @@ func (w *writer) insert(into insertion, n int, values func(args []any, row int) 
 	return nil
 }
 
-// insertSome inserts rows with one statement. On SQLite the statement for a full batch is
-// kept for the next ones.
+// insertSome inserts rows with one statement.
 func (w *writer) insertSome(into insertion, rows int, args []any, id func(row int, id int64)) error {
 	w.step()
-	query := func() (*sql.Rows, error) {
-		return w.tx.Statement.ConnPool.QueryContext(w.context(), w.insertText(into, rows), args...)
-	}
-	if w.store.dialect.prepare && rows == w.store.dialect.rows {
-		stmt := w.prepared[into.table+into.suffix]
-		if stmt == nil {
-			var err error
-			if stmt, err = w.tx.Statement.ConnPool.PrepareContext(w.context(), w.insertText(into, rows)); err != nil {
-				return err
-			}
-			w.prepared[into.table+into.suffix] = stmt // the end of the transaction closes it
-		}
-		query = func() (*sql.Rows, error) { return stmt.QueryContext(w.context(), args...) }
-	}
-	result, err := query()
+	result, err := w.tx.Statement.ConnPool.QueryContext(w.context(), w.insertText(into, rows), args...)
 	if err != nil {
 		return err
 	}

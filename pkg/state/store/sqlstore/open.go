@@ -166,7 +166,8 @@ func urlError(what string) error {
 
 // gormConfig is how GORM is used here: rows only, no logging (an error is
 // returned, and a statement holds values), no transaction of its own, no
-// prepared statements (within a transaction they would be prepared again each time).
+// prepared statements (within a transaction they would be prepared again each time;
+// the connections keep them instead).
 // Queries name their columns: Postgres refuses a "SELECT *" that it planned before
 // a newer version added a column.
 func gormConfig() *gorm.Config {

@@ -36,7 +36,7 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 		return err
 	}
 	s.awayHint = fmt.Sprintf("check that the disk of %s is not full and that no other program locks the file, then try again", path)
-	s.dialect = dialect{rows: 100, prepare: true, placeholder: "?"}
+	s.dialect = dialect{rows: 100, placeholder: "?"}
 	s.lockRevision = "SELECT revision, id, '' FROM revision" // BEGIN IMMEDIATE has locked it
 	s.timesAreText = true
 
@@ -95,8 +95,12 @@ func (s *Store) openPool(path string, size int, params url.Values) (*sql.DB, err
 	}
 	params.Set("_time_format", "sqlite")
 	dsn := url.URL{Scheme: "file", Path: path, RawQuery: params.Encode()}
-	pool, err := sql.Open("sqlite", dsn.String())
+	plain, err := sql.Open("sqlite", dsn.String())
 	if err != nil {
+		return nil, fmt.Errorf("opening SQLite: %w", err)
+	}
+	pool := sql.OpenDB(preparing{plain.Driver(), dsn.String()})
+	if err := plain.Close(); err != nil { // it has no connection
 		return nil, fmt.Errorf("opening SQLite: %w", err)
 	}
 	pool.SetMaxOpenConns(size)

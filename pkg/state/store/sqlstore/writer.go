@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"iter"
 	"reflect"
@@ -36,8 +35,6 @@ type writer struct {
 	place map[model.Key]int
 	memory
 	batch
-	// prepared are the statements of this transaction.
-	prepared map[string]*sql.Stmt
 	warnings []string
 	// keyChecked says that the key is the right one; see checkedSealer.
 	keyChecked bool
@@ -47,7 +44,7 @@ func newWriter(r reader, origin store.Origin) *writer {
 	return &writer{
 		reader: r, origin: origin, now: model.At(r.store.opts.Now()),
 		memory: newMemory(r.store.generationSize), batch: batch{pending: map[model.Key]bool{}},
-		place: map[model.Key]int{}, prepared: map[string]*sql.Stmt{},
+		place: map[model.Key]int{},
 	}
 }
 
