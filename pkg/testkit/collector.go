@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	alsv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	logsv1 "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	metricscollectorv1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -25,7 +26,7 @@ import (
 )
 
 // Collector receives spans and logs (OpenTelemetry, OTLP) over gRPC, and over HTTP, where it receives metrics too, at
-// /v1/logs, /v1/metrics and, for spans, any other path.
+// /v1/logs, /v1/metrics and, for spans, any other path. It is an access log service of Envoy (ALS), too.
 type Collector struct {
 	// GRPC and HTTP are ports on 127.0.0.1.
 	GRPC, HTTP int
@@ -36,6 +37,8 @@ type Collector struct {
 	mu    sync.Mutex
 	spans []Span
 	lines []LogLine
+	// entries are those of Envoy's gRPC access log service, in JSON.
+	entries []string
 	// metrics has the newest value of each metric without labels, and the names of all others.
 	metrics map[string]float64
 	keys    map[string]bool
@@ -89,6 +92,7 @@ func (c *Collector) Start() error {
 		}))
 	collectorv1.RegisterTraceServiceServer(c.grpc, traceService{collector: c})
 	logsv1.RegisterLogsServiceServer(c.grpc, logsService{collector: c})
+	alsv3.RegisterAccessLogServiceServer(c.grpc, accessLogService{collector: c})
 	c.http = &http.Server{Handler: http.HandlerFunc(c.serveHTTP)} //nolint:gosec // only Envoy connects
 	go func(s *grpc.Server) { _ = s.Serve(listeners[0]) }(c.grpc)
 	go func(s *http.Server) { _ = s.Serve(listeners[1]) }(c.http)

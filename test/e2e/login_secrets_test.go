@@ -78,6 +78,13 @@ var _ = DescribeTable("No secret of a login can be read anywhere", func(ctx Spec
 	DeferCleanup(func() { Expect(l.idp.Kill()).To(Succeed()) })
 	l.trust(l.idp)
 	_, stopEvents := eventsOf(g.API)
+	collector, err := testkit.StartCollector()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(collector.Close)
+	s.form(201, "POST", "/upstream", "Upstream_name", "grpc", "Upstream_ip", "127.0.0.1", "Upstream_protocol", "h2c", "Upstream_port", strconv.Itoa(collector.GRPC))
+	for name, config := range map[string]string{"lines": `{}`, "als": `{"upstream":"grpc","protocol":"als","discloses":["query","referer","metadata"]}`} {
+		s.form(201, "POST", "/globalconfig", "globalconfig_name", name, "globalconfig_type", "globalconfig_accesslog", "config", config)
+	}
 
 	By("writing them in all ways, including ways that are refused")
 	s.form(201, "POST", "/secret", "Secret_name", "cookies", "Secret_value", markerCookie)
@@ -130,7 +137,9 @@ var _ = DescribeTable("No secret of a login can be read anywhere", func(ctx Spec
 	places["events"] = stopEvents()
 	Expect(places["events"]).To(ContainSubstring("wrong_client_secret"))
 	Eventually(g.Stdout.String).Should(ContainSubstring(`"path":"/callback"`))
+	Eventually(entry).WithArguments(collector, "/callback").ShouldNot(BeEmpty())
 	Expect(g.Stop(limit())).To(BeZero())
+	places["access log service"] = besidesConsent(collector)
 	places["log"], places["access log"] = g.Stderr.String(), g.Stdout.String()
 	Expect(places["log"]).To(ContainSubstring(`"level":"DEBUG"`))
 	for place, text := range filesIn(base) {

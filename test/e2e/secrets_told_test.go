@@ -60,6 +60,9 @@ var _ = Describe("Traces, logs and metrics", func() {
 				config("globalconfig", "tracing", `{"upstream":"collector","upstream_spans":true,"credential":{"secret":"collector"}}`),
 				config("globalconfig", "accesslog", `{"upstream":"collector","credential":{"secret":"collector"}}`),
 				config("globalconfig", "second-accesslog", `{}`),
+				map[string]any{"globalconfig_name": "als", "globalconfig_type": "globalconfig_accesslog", "config": map[string]any{
+					"upstream": "collector", "credential": map[string]any{"secret": "collector"}, "protocol": "als", "discloses": []string{"query", "referer", "metadata"},
+				}},
 				map[string]any{"globalconfig_name": "third", "globalconfig_type": "globalconfig_accesslog", "config": map[string]any{
 					"text": "text {path} {authority} {user_agent} {response_code_details} {client} {subject} {request_id} {upstream_transport_failure}",
 				}},
@@ -90,11 +93,12 @@ var _ = Describe("Traces, logs and metrics", func() {
 			}
 		}
 		Eventually(func() int { return len(collector.Lines()) }).Should(BeNumerically(">=", 6))
+		Eventually(func() int { return len(collector.Entries()) }).Should(BeNumerically(">=", 6))
 		Eventually(func() string { return fmt.Sprint(collector.Spans()) }).Should(And(ContainSubstring("/token"), ContainSubstring("PUT /config")))
 		Eventually(g.Stdout.String).Should(And(MatchRegexp(`(?m)^text /token `), ContainSubstring(`"path":"/token"`)))
 		metrics := call(http.MethodGet, "/metrics", "").Body
 		Expect(metrics).To(ContainSubstring("gatehouse_revision"))
-		told := fmt.Sprint(collector.Lines(), collector.Spans(), g.Stdout, g.Stderr, metrics, refused,
+		told := fmt.Sprint(collector.Lines(), besidesConsent(collector), collector.Spans(), g.Stdout, g.Stderr, metrics, refused,
 			read(adminOf(g), "/stats/prometheus"), read(adminOf(g), "/config_dump"))
 		for what, secret := range map[string]string{
 			"the token of the API": admin, "the key of the collector": collected, "an API key": key, "a password": word,

@@ -168,6 +168,12 @@ var _ = BeforeSuite(func() {
 		post("/globalconfig", "globalconfig_name="+kind, "globalconfig_type=globalconfig_"+kind, "config="+config)
 	}
 	post("/proxy/gw/service/shop?wait=applied&timeout=30s")
+	hanging, err := testkit.StartCollector()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(hanging.Close)
+	hanging.Hang()
+	post("/upstream", "Upstream_name=hanging", "Upstream_ip=127.0.0.1", "Upstream_protocol=h2c", fmt.Sprint("Upstream_port=", hanging.GRPC))
+	post("/globalconfig", "globalconfig_name=als", "globalconfig_type=globalconfig_accesslog", `config={"upstream":"hanging","protocol":"als","discloses":["query","referer","metadata"]}`)
 	// A log whose collector is away.
 	post("/globalconfig", "globalconfig_name=second", "globalconfig_type=globalconfig_accesslog", `config={"upstream":"gone"}`)
 
@@ -250,6 +256,23 @@ var _ = Describe("The alerts", func() {
 			})
 		}
 	}
+
+	It("see entries that an access log service does not read", func() {
+		find := func(name string) (parts []string) {
+			for _, group := range readAlerts().Groups {
+				for _, a := range group.Rules {
+					for part := range strings.SplitSeq(a.Expr, " or\n") {
+						if a.Alert == name && strings.Contains(part, "grpc_access_log") {
+							parts = append(parts, part)
+						}
+					}
+				}
+			}
+			return parts
+		}
+		Expect(find("GatehouseTelemetryLost")).To(HaveLen(1))
+		Eventually(prometheus.Query).WithContext(limit()).WithArguments(find("GatehouseTelemetryLost")[0]).ShouldNot(BeEmpty())
+	})
 
 	It("fire for what is wrong here, and for nothing else", func() {
 		firing := func() []string {

@@ -115,8 +115,18 @@ func accessLogOf(g *model.ParsedGlobalConfig, t *model.ProxyTree, s Settings) (o
 			StatusFrom: o.StatusFrom, SlowerThan: time.Duration(o.SlowerThan), Millionths: uint32(o.Percent*percent + 0.5),
 		}
 	}
-	if c.Upstream != "" && err == nil {
-		out.Collector, err = collector(Places(t.Named, s)(g.Key()), c.Upstream, c.Path, c.Credential)
+	out.ALS = c.Protocol == model.LogALS
+	if c.Upstream == "" || err != nil {
+		return out, err
+	}
+	at := Places(t.Named, s)(g.Key())
+	if out.ALS {
+		if _, err := at.Server(c.Upstream, true); err != nil {
+			return out, err
+		}
+	}
+	if out.Collector, err = collector(at, c.Upstream, c.Path, c.Credential); out.ALS && err == nil {
+		out.Collector.Cluster = streaming(out.Collector.Cluster, g.Name)
 	}
 	return out, err
 }
@@ -168,5 +178,15 @@ func bounded(c *ir.Cluster) *ir.Cluster {
 	out := *c
 	out.Name, out.MaxDuration = c.Name+"/telemetry", sendWithin
 	out.Limits.Requests, out.Limits.Pending = min(c.Limits.Requests, maxSending), min(c.Limits.Pending, maxSending)
+	return &out
+}
+
+// streaming returns the cluster of a collector for a log that is a stream without an end, one for each worker of Envoy.
+// A bound in time would cut it and lose lines. Envoy drops lines while a stream has too much that is not read.
+func streaming(c *ir.Cluster, log string) *ir.Cluster {
+	out := *c
+	if out.MaxDuration, out.Streams = 0, true; out.Credential == nil {
+		out.Name += "/" + log // with a credential, it has that name already
+	}
 	return &out
 }

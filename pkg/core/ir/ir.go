@@ -342,6 +342,8 @@ type Cluster struct {
 	Credential *Credential `json:"credential,omitempty"`
 	// MaxDuration bounds a request and its response; 0 means no bound of the cluster's.
 	MaxDuration time.Duration `json:"maxDuration,omitempty"`
+	// Streams means that requests last as long as their connections.
+	Streams bool `json:"streams,omitempty"`
 	// PanicThreshold is a percentage. When a smaller share of the endpoints is healthy, all of them receive requests. 0
 	// means that an unhealthy endpoint never receives one.
 	PanicThreshold int `json:"panicThreshold,omitempty"`

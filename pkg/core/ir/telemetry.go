@@ -2,7 +2,7 @@ package ir
 
 import "time"
 
-// Collector receives spans or logs (OpenTelemetry, OTLP).
+// Collector receives spans or logs (OpenTelemetry, OTLP, or for logs Envoy's access log service).
 type Collector struct {
 	Cluster *Cluster `json:"cluster"`
 	// Host is the Host header, with the port.
@@ -41,6 +41,8 @@ type AccessLog struct {
 	Name string `json:"name,omitempty"`
 	// Collector receives the log; nil means Envoy's standard output.
 	Collector *Collector `json:"collector,omitempty"`
+	// ALS means that the collector is an access log service of Envoy.
+	ALS bool `json:"als,omitempty"`
 	// ServiceName is the name of the gateway for the collector.
 	ServiceName string `json:"serviceName"`
 	// Omit and Rename change the fields that every log has; Fields are added.

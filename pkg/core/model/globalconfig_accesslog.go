@@ -18,6 +18,14 @@ type AccessLogConfig struct {
 	// Name of the upstream that is the collector (OpenTelemetry, OTLP), over gRPC if its protocol is h2c or h2, and over
 	// HTTP otherwise. Absent means Envoy's standard output, as lines of JSON.
 	Upstream string `json:"upstream,omitempty"`
+	// What the collector speaks: otlp, or als, which is Envoy's own gRPC access log service. Default: otlp.
+	// +enum=[LogOTLP, LogALS]
+	Protocol string `json:"protocol,omitempty"`
+	// For the protocol als, required and complete: entries of that protocol have the path with its query, the referer, and
+	// the metadata of filters with all claims of tokens, and Envoy cannot leave them out. There may be tokens and personal
+	// data in them.
+	// +items={type: string, enum: [query, referer, metadata]}
+	Discloses []string `json:"discloses,omitempty"`
 	// Path of the collector for logs over HTTP. Default: /v1/logs.
 	Path string `json:"path,omitempty"`
 	// A header with a key that the collector wants; absent means none.
@@ -89,8 +97,16 @@ func LogFieldNames() []string {
 	}
 }
 
+// What a collector of logs speaks.
+const (
+	LogOTLP = "otlp"
+	LogALS  = "als"
+)
+
+const defaultLogsPath = "/v1/logs"
+
 func readAccessLog(v *validator, at, _ string, config JSON) Spec {
-	c := AccessLogConfig{Path: "/v1/logs"}
+	c := AccessLogConfig{Path: defaultLogsPath, Protocol: LogOTLP}
 	if !v.decode(at, config, &c) {
 		return &c
 	}
@@ -102,6 +118,8 @@ func readAccessLog(v *validator, at, _ string, config JSON) Spec {
 	if c.Credential != nil && c.Upstream == "" {
 		v.add(at+".credential", "is for a collector; name it in upstream")
 	}
+	v.oneOf(at+".protocol", c.Protocol, []string{LogOTLP, LogALS})
+	v.als(at, c)
 	known := LogFieldNames()
 	for i, name := range c.Omit {
 		v.oneOf(fmt.Sprintf("%s.omit[%d]", at, i), name, known)

@@ -119,6 +119,14 @@ var _ = Describe("Spans and logs", func() {
 		Entry("all services, and only some", `{"always":true,"attached_only":true}`, "config.attached_only cannot be with always, which takes the requests of all services"),
 	)
 
+	DescribeTable("for Envoy's access log service", func(more string, refused ...any) {
+		Expect(refusals(model.GlobalConfigAccessLog, `{"upstream":"c","protocol":"als"`+more+`}`)).To(HaveExactElements(refused...))
+	},
+		Entry("with consent", `,"discloses":["query","referer","metadata"]`),
+		Entry("without", ``, HavePrefix("config.discloses must name query, referer, metadata: entries of the protocol als have the path with its query")),
+		Entry("with less", `,"discloses":["query","metadata"]`, HavePrefix("config.discloses must name referer:")),
+	)
+
 	It("have lines of text with their parts", func() {
 		c := model.AccessLogConfig{Text: "{{{path}}} 100% {a}{b}}}"}
 		Expect(c.Line()).To(Equal([]model.LogPart{

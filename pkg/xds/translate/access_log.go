@@ -41,6 +41,9 @@ func accessLogs(l ir.Listener) ([]*accesslogv3.AccessLog, error) {
 // which may be in the details. Two loggers share the requests then.
 func accessLog(l ir.Listener, log ir.AccessLog) ([]*accesslogv3.AccessLog, error) {
 	formats, only := requestFormats(l), selected(log.Only)
+	if log.ALS {
+		return alsLog(log, formats, only)
+	}
 	if len(log.Line) > 0 {
 		formats = textFormats(l)
 	}
@@ -50,15 +53,20 @@ func accessLog(l ir.Listener, log ir.AccessLog) ([]*accesslogv3.AccessLog, error
 	}
 	ofLogin := maps.Clone(formats)
 	ofLogin[detailsField] = seam.DetailWords
-	// This uses no CEL, because it runs for every request.
 	is401 := seam.AllOf(seam.StatusAtLeast(http.StatusUnauthorized), seam.StatusAtMost(http.StatusUnauthorized))
-	no401 := seam.AnyOf(seam.StatusAtMost(http.StatusBadRequest), seam.StatusAtLeast(http.StatusPaymentRequired))
-	all, err := logger(log, formats, only, no401, mentionsState(true))
+	all, err := logger(log, formats, only, noLogin()...)
 	if err != nil {
 		return nil, err
 	}
 	some, err := logger(log, ofLogin, only, seam.AnyOf(is401, mentionsState(false)))
 	return []*accesslogv3.AccessLog{all, some}, err
+}
+
+// noLogin are the conditions of a request that is certainly no part of a login. They use no CEL, because they run for
+// every request.
+func noLogin() []*accesslogv3.AccessLogFilter {
+	no401 := seam.AnyOf(seam.StatusAtMost(http.StatusBadRequest), seam.StatusAtLeast(http.StatusPaymentRequired))
+	return []*accesslogv3.AccessLogFilter{no401, mentionsState(true)}
 }
 
 // detailsField has Envoy's details of a response, the only field that may have what an identity provider answered.
@@ -137,6 +145,9 @@ func logger(
 			body = "connection of " + formats["service"]
 		}
 		sink = toCollector(log, fields, body)
+	}
+	if log.ALS {
+		out.Name, sink = toALS(log, formats)
 	}
 	config, err := pack(sink)
 	out.ConfigType = &accesslogv3.AccessLog_TypedConfig{TypedConfig: config}

@@ -44,6 +44,7 @@ func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 		OutlierDetection:              outlierDetection(c.Outlier),
 		UpstreamConnectionOptions:     tcpKeepalive(c.Connections.Keepalive),
 		TypedExtensionProtocolOptions: options,
+		UpstreamBindConfig:            unansweredFor(c),
 	}
 	if out.GetLbPolicy() == clusterv3.Cluster_RING_HASH {
 		out.LbConfig = &clusterv3.Cluster_RingHashLbConfig_{RingHashLbConfig: &clusterv3.Cluster_RingHashLbConfig{

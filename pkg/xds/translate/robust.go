@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -61,6 +62,20 @@ func tcpKeepalive(every time.Duration) *clusterv3.UpstreamConnectionOptions {
 		KeepaliveInterval: u32(int(every / time.Second)),
 		KeepaliveProbes:   u32(probes),
 	}}
+}
+
+// unansweredFor closes a connection whose peer does not confirm what it is sent. Under a request without an end, nothing
+// else notices that the peer is lost: for a quarter of an hour, as long as the kernel repeats what it sent.
+func unansweredFor(c *ir.Cluster) *corev3.BindConfig {
+	local := func(e ir.Endpoint) bool { return e.Socket != "" }
+	if !c.Streams || slices.ContainsFunc(c.Endpoints, local) {
+		return nil
+	}
+	const levelTCP, userTimeout, milliseconds = 6, 18, 20_000 // tcp(7)
+	return &corev3.BindConfig{SocketOptions: []*corev3.SocketOption{{
+		Description: "TCP_USER_TIMEOUT", Level: levelTCP, Name: userTimeout, State: corev3.SocketOption_STATE_PREBIND,
+		Value: &corev3.SocketOption_IntValue{IntValue: milliseconds},
+	}}}
 }
 
 // http2Keepalive sends a PING before a request on a connection that was idle.
