@@ -100,6 +100,10 @@ mkdocs: # fetch what builds the site of the documentation, bin/mkdocs
 docs: mkdocs ## build the site of the documentation in bin/docs/site; the next make build puts it into bin/gatehouse
 	@go run ./hack/docs
 
+.PHONY: console
+console: ## build the console from console/; commit the bundle, which the next make build puts into bin/gatehouse
+	@hack/console.sh
+
 .PHONY: aioquic
 aioquic: ## fetch the client of HTTP/3 of the tests to bin/aioquic
 	@hack/aioquic.sh

@@ -59,6 +59,7 @@ check "gofmt" unformatted
 check "go.mod (go mod tidy)" go mod tidy -diff
 check "ratelimit/go.mod (go mod tidy)" go -C ratelimit mod tidy -diff
 check "CustomResourceDefinitions (make crds)" hack/crds.sh --check
+check "console (make console)" hack/console.sh --check
 check "shell syntax" script_syntax
 check "units of systemd" systemd_units
 check "golangci-lint" golangci

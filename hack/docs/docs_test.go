@@ -15,6 +15,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/hack/pack"
 )
 
 func TestDocs(t *testing.T) {
@@ -154,9 +156,9 @@ var _ = Describe("The site", Ordered, func() {
 		}
 		again, err := build(root, GinkgoT().TempDir())
 		Expect(err).NotTo(HaveOccurred())
-		one, err := pack(files)
+		one, err := pack.Zip(files)
 		Expect(err).NotTo(HaveOccurred())
-		two, err := pack(again)
+		two, err := pack.Zip(again)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(sha256.Sum256(one)).To(Equal(sha256.Sum256(two)))
 		Expect(len(one)).To(BeNumerically("<", 2_000_000), "it is a part of the program")

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/hack/pack"
 )
 
 // packed is where the program embeds the site from.
@@ -50,7 +52,7 @@ func run(root string) error {
 			return err
 		}
 	}
-	zip, err := pack(files)
+	zip, err := pack.Zip(files)
 	if err != nil {
 		return err
 	}

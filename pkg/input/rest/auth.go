@@ -124,8 +124,8 @@ func (s *server) authenticate(c *gin.Context) {
 // isPublic reports whether the call needs no token.
 func isPublic(c *gin.Context) bool {
 	path := c.FullPath() // empty if there is nothing
-	return slices.Contains([]string{"/", "/health", "/ready", "/openapi.yaml", "/docs"}, path) ||
-		strings.HasPrefix(path, "/docs/")
+	return slices.Contains([]string{"/", "/health", "/ready", "/openapi.yaml", "/openapi.json", "/docs", "/ui"}, path) ||
+		strings.HasPrefix(path, "/docs/") || strings.HasPrefix(path, "/ui/")
 }
 
 // isSafe reports whether the method changes nothing (RFC 9110 section 9.2.1).

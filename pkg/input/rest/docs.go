@@ -43,13 +43,13 @@ func contentTypeOf(name string) string {
 func (s *server) addDocs(zipped []byte) {
 	document := bytes.ReplaceAll(api.OpenAPI(), []byte("core_db"), []byte(s.word))
 	s.get("/openapi.yaml", func(c *gin.Context) error {
-		serveFile(c, "application/yaml", document)
+		serveFile(c, "application/yaml", askFirst, document)
 		return nil
 	})
 	if zipped == nil {
 		zipped, _ = docsFiles.ReadFile("docs/site.zip") // without it, there is none
 	}
-	site, err := openSite(zipped)
+	site, err := openZip(zipped)
 	if err != nil { // the API works without it
 		s.log.Error("documentation cannot be read", "error", err)
 	}
@@ -87,7 +87,7 @@ func (s *server) serveViewer(c *gin.Context, name string) error {
 	}
 	c.Header("Content-Security-Policy", viewerPolicy)
 	c.Header("X-Content-Type-Options", "nosniff")
-	serveFile(c, contentTypeOf(name), content)
+	serveFile(c, contentTypeOf(name), askFirst, content)
 	return nil
 }
 
@@ -124,12 +124,15 @@ func acceptsGzip(c *gin.Context) bool {
 	return true
 }
 
+// askFirst makes a client use what it has only after asking whether it is current.
+const askFirst = "no-cache"
+
 // serveFile answers with content, unless the client has it already.
-func serveFile(c *gin.Context, contentType string, content []byte) {
+func serveFile(c *gin.Context, contentType, cache string, content []byte) {
 	sum := sha256.Sum256(content)
 	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
 	c.Header("ETag", tag)
-	c.Header("Cache-Control", "no-cache") // use it only after asking whether it is current
+	c.Header("Cache-Control", cache)
 	if matches(c.Request.Header.Values("If-None-Match"), tag) {
 		c.Status(http.StatusNotModified)
 		return

@@ -189,7 +189,7 @@ var _ = Describe("The documentation", func() {
 })
 
 var _ = Describe("The root of the API", func() {
-	const links = `{"name":"Gatehouse","docs":"/docs","openapi":"/openapi.yaml","config":"/config","status":"/status","ready":"/ready"}`
+	const links = `{"name":"Gatehouse","console":"/ui/","docs":"/docs","openapi":"/openapi.yaml","config":"/config","status":"/status","ready":"/ready"}`
 
 	It("links to the documentation, without a token", func() {
 		a := startAPI(guarded)
@@ -203,24 +203,19 @@ var _ = Describe("The root of the API", func() {
 		Expect(a.do("GET", "/", "", nil, "Accept", "image/png").status).To(Equal(406))
 	})
 
-	It("is a page for a browser, which loads nothing", func() {
+	It("sends a browser to the console, beside the path that it asked for", func() {
 		a := startAPI(guarded)
 		page := a.do("GET", "/", "", nil, "Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
-		Expect(page.status).To(Equal(200))
-		Expect(page.header.Get("Content-Type")).To(Equal("text/html; charset=utf-8"))
+		Expect(page.status).To(Equal(302))
+		Expect(page.header.Get("Location")).To(Equal("ui/"), "relative, for a path prefix")
 		Expect(page.header.Get("Vary")).To(Equal("Accept"))
-		Expect(page.header.Get("X-Content-Type-Options")).To(Equal("nosniff"))
-		Expect(page.header.Get("Content-Security-Policy")).To(Equal("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"))
-		var to []string
-		for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page.body, -1) {
-			to = append(to, m[1])
-		}
-		Expect(to).To(Equal([]string{"/docs/", "/docs/api/", "/openapi.yaml", "/config", "/status", "/ready"}))
+		slash := a.get("/ui")
+		Expect([]any{slash.status, slash.header.Get("Location")}).To(Equal([]any{302, "ui/"}))
 	})
 
 	It("links to pages that exist", func() {
 		a := startAPI()
-		for _, path := range []string{"/docs/", "/docs/api/", "/openapi.yaml", "/config", "/status", "/ready"} {
+		for _, path := range []string{"/ui/", "/docs/", "/docs/api/", "/openapi.yaml", "/config", "/status", "/ready"} {
 			Expect(a.get(path).status).To(Equal(200), path)
 		}
 	})

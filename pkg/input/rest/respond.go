@@ -126,6 +126,10 @@ func contentTypes(path string) []string {
 		return []string{"text/plain", "application/openmetrics-text"}
 	case "/events":
 		return []string{eventStream}
+	case "/ui":
+		return []string{"text/html"}
+	case "/ui/*file":
+		return []string{"text/css", "text/javascript", "image/svg+xml", "text/html"}
 	case "/docs":
 		return []string{"text/html"}
 	case "/docs/*file":

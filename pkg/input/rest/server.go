@@ -194,6 +194,7 @@ func New(o Options) http.Handler {
 	s.addEvents()
 	s.addMetrics()
 	s.addDocs(o.Site)
+	s.addConsole()
 	s.addRoot()
 	s.addToken()
 	return s.router

@@ -23,14 +23,14 @@ const picturePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ance
 // notFoundPage is the page of the site for what does not exist.
 const notFoundPage = "404.html"
 
-// openSite returns the files of the documentation by their names; without a site, none.
-func openSite(zipped []byte) (map[string]*zip.File, error) {
+// openZip returns files that the program was built with by their names; without any, none.
+func openZip(zipped []byte) (map[string]*zip.File, error) {
 	if len(zipped) == 0 {
 		return nil, nil
 	}
 	archive, err := zip.NewReader(bytes.NewReader(zipped), int64(len(zipped)))
 	if err != nil {
-		return nil, fmt.Errorf("the documentation in the program: %w; run make docs build", err)
+		return nil, fmt.Errorf("files in the program: %w; build it again", err)
 	}
 	files := map[string]*zip.File{}
 	for _, file := range archive.File {
@@ -71,7 +71,7 @@ func (s *server) serveSite(c *gin.Context, site map[string]*zip.File, name strin
 func (s *server) sendSite(c *gin.Context, policy, contentType string, content []byte) {
 	c.Header("Content-Security-Policy", policy)
 	c.Header("X-Content-Type-Options", "nosniff")
-	serveFile(c, contentType, content)
+	serveFile(c, contentType, askFirst, content)
 }
 
 // noPage answers a browser with the page of the site, and others as everywhere in the API.
@@ -95,12 +95,7 @@ func (s *server) noPage(c *gin.Context, page *zip.File) error {
 // the header that says it.
 func siteFile(c *gin.Context, file *zip.File) ([]byte, error) {
 	if file.Method != zip.Deflate || !acceptsGzip(c) {
-		r, err := file.Open()
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = r.Close() }() // nothing is written
-		return io.ReadAll(r)
+		return zipFile(file)
 	}
 	raw, err := file.OpenRaw()
 	if err != nil {
@@ -114,4 +109,13 @@ func siteFile(c *gin.Context, file *zip.File) ([]byte, error) {
 	end := binary.LittleEndian.AppendUint32(nil, file.CRC32)
 	end = binary.LittleEndian.AppendUint32(end, uint32(file.UncompressedSize64)) //nolint:gosec // modulo 2^32, as there
 	return append(content.Bytes(), end...), nil
+}
+
+func zipFile(file *zip.File) ([]byte, error) {
+	r, err := file.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // nothing is written
+	return io.ReadAll(r)
 }

@@ -1,4 +1,5 @@
-package main
+// Package pack writes the zips of files that the program serves.
+package pack
 
 import (
 	"archive/zip"
@@ -9,8 +10,8 @@ import (
 	"slices"
 )
 
-// pack returns the files of a site as a zip, always with the same bytes: in the order of names, without times.
-func pack(files map[string][]byte) ([]byte, error) {
+// Zip returns files as a zip, always with the same bytes: in the order of names, without times.
+func Zip(files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
 	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
