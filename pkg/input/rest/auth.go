@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"log/slog"
 	"net"
 	"net/http"
@@ -70,6 +69,8 @@ func actorOf(c *gin.Context) string {
 // guard decides who may make which request.
 type guard struct {
 	tokens store.Tokens
+	// sessions is nil if browsers cannot sign in.
+	sessions store.Sessions
 	// admin is the hash of the admin token of the settings, nil without one.
 	admin    *[sha256.Size]byte
 	mayOpen  bool
@@ -92,7 +93,7 @@ func newGuard(o Options, log *slog.Logger) *guard {
 		return nil
 	}
 	g := &guard{
-		tokens: o.Tokens, mayOpen: o.OpenWithoutTokens, now: o.Now, log: log,
+		tokens: o.Tokens, sessions: o.Sessions, mayOpen: o.OpenWithoutTokens, now: o.Now, log: log,
 		origins: http.NewCrossOriginProtection(), failures: newFailures(), told: newFailures(),
 		touched: map[string]time.Time{},
 	}
@@ -137,12 +138,8 @@ func isRead(method string) bool { return method == http.MethodGet || method == h
 func (g *guard) admit(c *gin.Context, change bool) error {
 	safe := isSafe(c.Request.Method)
 	if !safe {
-		if err := g.checkHost(c.Request.Host); err != nil {
+		if err := g.checkOrigin(c); err != nil {
 			return err
-		}
-		if err := g.origins.Check(c.Request); err != nil {
-			return refusal(http.StatusForbidden, "forbidden_origin", "The request comes from another site",
-				"a page of another origin may not change anything; call the API from its own origin, or without a browser")
 		}
 	}
 	id, err := g.identify(c)
@@ -164,6 +161,18 @@ func (g *guard) admit(c *gin.Context, change bool) error {
 	}
 	return refusal(http.StatusForbidden, "forbidden", "The role does not allow this",
 		`token "`+id.actor+`" has the role `+id.role+`, which may `+may+`; use one with the role admin`)
+}
+
+// checkOrigin keeps out writes that a page of another site, or of a forged name of this one, makes with a browser.
+func (g *guard) checkOrigin(c *gin.Context) error {
+	if err := g.checkHost(c.Request.Host); err != nil {
+		return err
+	}
+	if err := g.origins.Check(c.Request); err != nil {
+		return refusal(http.StatusForbidden, "forbidden_origin", "The request comes from another site",
+			"a page of another origin may not change anything; call the API from its own origin, or without a browser")
+	}
+	return nil
 }
 
 // isAdmin reports whether the call may do everything.
@@ -208,16 +217,30 @@ func (g *guard) identify(c *gin.Context) (identity, error) {
 		}
 		return id, err
 	}
-	if g.mayOpen && g.admin == nil {
-		some, err := g.tokens.HasTokens(ctx)
-		if err != nil {
-			return identity{}, err
+	if cookie, header := halvesOf(c.Request); cookie != "" && header != "" {
+		id, _, err := g.sessionHolder(ctx, c.Request)
+		if model.IsKind(err, model.NotFound) {
+			return identity{}, unauthorized(c, "the session has ended; sign in again")
 		}
-		if !some {
-			return identity{actor: actorLocal, role: store.RoleAdmin, open: true}, nil
-		}
+		return id, err
 	}
-	return identity{}, unauthorized(c, "this call needs a token: send it as Authorization: Bearer TOKEN")
+	id, err := g.withoutToken(ctx)
+	if err == nil && !id.open {
+		err = unauthorized(c, "this call needs a token: send it as Authorization: Bearer TOKEN")
+	}
+	return id, err
+}
+
+// withoutToken returns who calls without one: anybody while there is none at all, else nobody.
+func (g *guard) withoutToken(ctx context.Context) (identity, error) {
+	if !g.mayOpen || g.admin != nil {
+		return identity{}, nil
+	}
+	some, err := g.tokens.HasTokens(ctx)
+	if err != nil || some {
+		return identity{}, err
+	}
+	return identity{actor: actorLocal, role: store.RoleAdmin, open: true}, nil
 }
 
 // tokenHolder returns the holder of the token in an Authorization header, or a NotFound
@@ -230,23 +253,10 @@ func (g *guard) tokenHolder(ctx context.Context, sent []string) (identity, error
 	}
 	text = strings.TrimSpace(text)
 	hash := store.HashToken(text)
-	if g.admin != nil && subtle.ConstantTimeCompare(hash[:], g.admin[:]) == 1 {
-		return identity{actor: actorAdmin, role: store.RoleAdmin}, nil
-	}
-	if !store.IsToken(text) {
+	if !store.IsToken(text) && !g.isAdminToken(hash) {
 		return identity{}, unknown
 	}
-	// The database compares hashes: what its time tells of one says nothing
-	// about a token that is not known already.
-	t, err := g.tokens.TokenByHash(ctx, hash)
-	if err != nil {
-		return identity{}, err
-	}
-	if subtle.ConstantTimeCompare(hash[:], t.Hash[:]) != 1 {
-		return identity{}, unknown
-	}
-	g.noteUse(ctx, t)
-	return identity{actor: t.Name, role: t.Role, team: t.Team}, nil
+	return g.holderOf(ctx, hash)
 }
 
 // noteUse notes the use of a token, seldom enough to cost nothing. A request does

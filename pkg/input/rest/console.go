@@ -49,6 +49,9 @@ func (s *server) addConsole() {
 		if name == "" {
 			return s.serveConsolePage(c, files[consolePage])
 		}
+		if "/ui/"+name == sessionPath {
+			return s.readSession(c)
+		}
 		return s.serveConsole(c, files[name], name)
 	})
 	document := sync.OnceValues(func() (plain, packed []byte) {

@@ -82,7 +82,7 @@ func (d *document) find(method, path string) string {
 	if strings.HasPrefix(path, "/docs/") {
 		return method + " /docs/{asset}" // the name has slashes, which OpenAPI cannot say
 	}
-	if strings.HasPrefix(path, "/ui/") {
+	if strings.HasPrefix(path, "/ui/") && path != "/ui/session" {
 		return method + " /ui/{asset}"
 	}
 	for _, p := range d.paths {

@@ -13,7 +13,7 @@ import (
 // refuseWrites answers calls that would change a configuration that comes from elsewhere. What
 // only reads is let through, a dry run and the test of a login too.
 func (s *server) refuseWrites(c *gin.Context) {
-	if s.elsewhere == nil || isSafe(c.Request.Method) || c.FullPath() == "" || c.FullPath() == loginTestPath ||
+	if s.elsewhere == nil || isSafe(c.Request.Method) || c.FullPath() == "" || c.FullPath() == loginTestPath || c.FullPath() == sessionPath ||
 		isDryRun(c) {
 		return
 	}

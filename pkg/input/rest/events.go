@@ -110,6 +110,10 @@ func (s *server) mayContinue(c *gin.Context) bool {
 		_, err := s.guard.tokenHolder(ctx, sent)
 		return !model.IsKind(err, model.NotFound)
 	}
+	if cookie, header := halvesOf(c.Request); cookie != "" && header != "" {
+		_, _, err := s.guard.sessionHolder(ctx, c.Request)
+		return !model.IsKind(err, model.NotFound)
+	}
 	some, err := s.guard.tokens.HasTokens(ctx)
 	return err != nil || !some
 }

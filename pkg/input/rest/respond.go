@@ -129,7 +129,7 @@ func contentTypes(path string) []string {
 	case "/ui":
 		return []string{"text/html"}
 	case "/ui/*file":
-		return []string{"text/css", "text/javascript", "image/svg+xml", "text/html"}
+		return []string{"text/css", "text/javascript", "image/svg+xml", "text/html", "application/json"}
 	case "/docs":
 		return []string{"text/html"}
 	case "/docs/*file":

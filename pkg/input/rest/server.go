@@ -49,6 +49,8 @@ type Options struct {
 
 	// Tokens holds who may call the API; nil means everybody.
 	Tokens store.Tokens
+	// Sessions holds which browsers have signed in; nil means that none can.
+	Sessions store.Sessions
 	// AdminToken is one more token, of the actor "admin"; empty means none.
 	AdminToken string
 	// OpenWithoutTokens lets everybody call while there is no token at all;
@@ -195,6 +197,7 @@ func New(o Options) http.Handler {
 	s.addMetrics()
 	s.addDocs(o.Site)
 	s.addConsole()
+	s.addSession()
 	s.addRoot()
 	s.addToken()
 	return s.router

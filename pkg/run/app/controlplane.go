@@ -209,7 +209,7 @@ func (p *controlPlane) open(ctx context.Context, cfg config.Config, own ownEnvoy
 func (p *controlPlane) accessOptions(ctx context.Context, cfg config.Config) (rest.Options, error) {
 	mayOpen, err := checkAccess(ctx, cfg, p.api.listener.Addr(), p.store, p.log)
 	return rest.Options{
-		Tokens: p.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts,
+		Tokens: p.store, Sessions: p.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts,
 		ProxyTokens: p.store, ProxyTokensChanged: p.xds.tokens.Changed,
 	}, err
 }

@@ -171,6 +171,9 @@ func (o RestoreOptions) check(ctx context.Context, stage string) (done Restored,
 	if err == nil {
 		done.ProxyTokens, _, err = s.ProxyTokensSince(ctx, "")
 	}
+	if err == nil {
+		err = s.dropSessions(ctx) // those that were signed out since would come back
+	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		return done, err
 	}

@@ -57,6 +57,7 @@ func Specs(newDatabase, emptyDatabase func(ctx context.Context) Open) {
 		Describe("concurrent processes", func() { concurrencySpecs(h) })
 		Describe("tokens", func() { tokenSpecs(h) })
 		Describe("tokens of proxies", func() { proxyTokenSpecs(h) })
+		Describe("sessions", func() { sessionSpecs(h) })
 		Describe("notes", func() { noteSpecs(h) })
 		Describe("secrets", func() { secretSpecs(h) })
 	})
