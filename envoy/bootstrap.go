@@ -70,6 +70,8 @@ type Params struct {
 	// CountryDatabase and ASNDatabase are absolute paths of files of MaxMind's format (.mmdb) that the Envoy can read;
 	// empty means that it has none. Envoy ends if one cannot be read when a listener names it.
 	CountryDatabase, ASNDatabase string
+	// LogDir is the absolute path of a directory in which the Envoy can write access logs; empty means none.
+	LogDir string
 	// TLS says how the control plane and the Envoy authenticate to each other; nil
 	// means no TLS.
 	TLS *TLS
@@ -163,6 +165,9 @@ func nodeMetadata(p Params) map[string]string {
 	if p.ASNDatabase != "" {
 		all[reservedPrefix+"asn_database"] = p.ASNDatabase
 	}
+	if p.LogDir != "" {
+		all[reservedPrefix+"access_log_dir"] = p.LogDir
+	}
 	return all
 }
 
@@ -175,8 +180,10 @@ func checkTexts(p Params) error {
 			}
 		}
 	}
-	if !isText(p.Zone) {
-		return fmt.Errorf("zone %q must be text without control characters", p.Zone)
+	for what, text := range map[string]string{"zone": p.Zone, "directory for access logs": p.LogDir} {
+		if !isText(text) {
+			return fmt.Errorf("%s %q must be text without control characters", what, text)
+		}
 	}
 	for name := range p.Metadata {
 		if strings.HasPrefix(name, reservedPrefix) {

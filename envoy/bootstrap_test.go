@@ -69,7 +69,7 @@ var _ = Describe("Bootstrap", func() {
 		},
 		Entry("an address", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:18000", AdminAddr: "127.0.0.1:9001"}, "testdata/address.yaml"),
 		Entry("a name, no admin endpoint, another limit",
-			envoy.Params{Node: "edge-1", XDSAddr: "gatehouse.example:18001", MaxConnections: 7, Parent: "7f", Instance: "edge-1.b", Zone: "europe-west1-b"}, "testdata/name.yaml"),
+			envoy.Params{Node: "edge-1", XDSAddr: "gatehouse.example:18001", MaxConnections: 7, Parent: "7f", Instance: "edge-1.b", Zone: "europe-west1-b", LogDir: "/var/log/edge"}, "testdata/name.yaml"),
 	)
 
 	DescribeTable("with TLS, a token and limits matches the golden file and is valid for Envoy",
@@ -156,6 +156,7 @@ var _ = Describe("Bootstrap", func() {
 		Entry("a token with a space", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", Token: "a b"}, `expected a token of letters, digits and -._~+/= only`),
 		Entry("a token that Envoy would replace", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", Token: "%HOSTNAME%"}, `expected a token of letters, digits and -._~+/= only`),
 		Entry("metadata of the control plane", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", Metadata: map[string]string{"gatehouse_parent": "x"}}, `metadata "gatehouse_parent": names that begin with "gatehouse_" belong to the control plane`),
+		Entry("a line break in a directory", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", LogDir: "/a\nb"}, `directory for access logs "/a\nb" must be text without control characters`),
 		Entry("a line break in the zone", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", Zone: "a\nb"}, `zone "a\nb" must be text without control characters`),
 		Entry("a line break in a tag", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", StatsTags: map[string]string{"a": "b\nc"}}, `tag "a"="b\nc" must be text without control characters`),
 		Entry("a certificate alone", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", TLS: &envoy.TLS{CA: "/ca", Cert: "/c"}}, `TLS needs the authorities of the control plane, and a certificate needs its key`),

@@ -60,7 +60,7 @@ func runEnvoy(cmd *cobra.Command, args []string) error {
 	}
 	code, err := dataplane.Run(cmd.Context(), dataplane.RunOptions{
 		Path: cfg.Envoy, Params: p, Args: args, Drain: cfg.Connect.DrainTime, Init: os.Getpid() == 1,
-		CountryDatabase: cfg.GeoIPCountry, ASNDatabase: cfg.GeoIPASN,
+		CountryDatabase: cfg.GeoIPCountry, ASNDatabase: cfg.GeoIPASN, LogDir: cfg.AccessLogDir,
 		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: readableDuration})),
 	})
 	if err != nil {

@@ -35,6 +35,16 @@ type Telemetry struct {
 	Conditions []model.Condition
 }
 
+// Files returns the names of the logs that go to a file, sorted.
+func (t Telemetry) Files() (names []string) {
+	for _, log := range t.AccessLogs {
+		if log.File {
+			names = append(names, log.Name)
+		}
+	}
+	return names
+}
+
 // TelemetryOf returns what the global configs of a proxy want to be told about its requests. Of those for tracing, the
 // first by name applies; each access log is a log of its own.
 func TelemetryOf(t *model.ProxyTree, s Settings) (told Telemetry) {
@@ -100,7 +110,7 @@ func accessLogOf(g *model.ParsedGlobalConfig, t *model.ProxyTree, s Settings) (o
 	}
 	out = ir.AccessLog{
 		Name: g.Name, ServiceName: t.Proxy.Name, Omit: c.Omit, Rename: c.Rename,
-		AttachedOnly: c.AttachedOnly, Always: c.Always,
+		AttachedOnly: c.AttachedOnly, Always: c.Always, File: c.File,
 	}
 	line, err := c.Line()
 	for _, p := range line {

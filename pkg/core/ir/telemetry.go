@@ -39,10 +39,14 @@ type TraceTag struct {
 type AccessLog struct {
 	// Name is the name that filters have for it.
 	Name string `json:"name,omitempty"`
-	// Collector receives the log; nil means Envoy's standard output.
+	// Collector receives the log; nil means File, or Envoy's standard output.
 	Collector *Collector `json:"collector,omitempty"`
 	// ALS means that the collector is an access log service of Envoy.
 	ALS bool `json:"als,omitempty"`
+	// File means a file, in Dir, with the name of the log. Dir is a directory of the Envoy that gets the listener: what is
+	// compiled has none. Without it, lines go to standard output.
+	File bool   `json:"file,omitempty"`
+	Dir  string `json:"dir,omitempty"`
 	// ServiceName is the name of the gateway for the collector.
 	ServiceName string `json:"serviceName"`
 	// Omit and Rename change the fields that every log has; Fields are added.

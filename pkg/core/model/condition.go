@@ -74,6 +74,8 @@ const (
 	NoHTTP3 = "NoHTTP3"
 	// NoDatabase: an Envoy does not know the country or network of clients, and a filter names some.
 	NoDatabase = "NoDatabase"
+	// NoLogDirectory: an Envoy has no directory for a log that goes to a file, and writes it to its standard output.
+	NoLogDirectory = "NoLogDirectory"
 	// NotChecked: nobody knows whether an upstream answers.
 	NotChecked = "NotChecked"
 )

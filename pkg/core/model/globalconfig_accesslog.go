@@ -26,6 +26,9 @@ type AccessLogConfig struct {
 	// data in them.
 	// +items={type: string, enum: [query, referer, metadata]}
 	Discloses []string `json:"discloses,omitempty"`
+	// Lines go to a file on the machine of each Envoy: NAME.log, with the name of this global config, in the directory of
+	// its --access-log-dir. An Envoy without such a directory writes them to its standard output. Default: false.
+	File bool `json:"file,omitempty"`
 	// Path of the collector for logs over HTTP. Default: /v1/logs.
 	Path string `json:"path,omitempty"`
 	// A header with a key that the collector wants; absent means none.
@@ -105,7 +108,7 @@ const (
 
 const defaultLogsPath = "/v1/logs"
 
-func readAccessLog(v *validator, at, _ string, config JSON) Spec {
+func readAccessLog(v *validator, at, name string, config JSON) Spec {
 	c := AccessLogConfig{Path: defaultLogsPath, Protocol: LogOTLP}
 	if !v.decode(at, config, &c) {
 		return &c
@@ -117,6 +120,9 @@ func readAccessLog(v *validator, at, _ string, config JSON) Spec {
 	v.credential(at+".credential", c.Credential)
 	if c.Credential != nil && c.Upstream == "" {
 		v.add(at+".credential", "is for a collector; name it in upstream")
+	}
+	if c.File {
+		v.logFile(at+".file", name, c)
 	}
 	v.oneOf(at+".protocol", c.Protocol, []string{LogOTLP, LogALS})
 	v.als(at, c)
@@ -139,6 +145,18 @@ func readAccessLog(v *validator, at, _ string, config JSON) Spec {
 		v.add(at+".attached_only", "cannot be with always, which takes the requests of all services")
 	}
 	return &c
+}
+
+// maxLogFile is the longest name of a log that a file can have, with .log and what rotation adds.
+const maxLogFile = 200
+
+func (v *validator) logFile(field, name string, c AccessLogConfig) {
+	if c.Upstream != "" {
+		v.add(field, "cannot be with upstream: a log goes to one place")
+	}
+	if len(name) > maxLogFile {
+		v.add(field, "needs a globalconfig_name of at most %d characters, which is the name of the file", maxLogFile)
+	}
 }
 
 // logNames accepts fields whose names differ.

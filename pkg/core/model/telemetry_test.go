@@ -127,6 +127,19 @@ var _ = Describe("Spans and logs", func() {
 		Entry("with less", `,"discloses":["query","metadata"]`, HavePrefix("config.discloses must name referer:")),
 	)
 
+	DescribeTable("for a file", func(name, config string, refused ...any) {
+		var list []string
+		for _, e := range (&model.GlobalConfig{Name: name, Type: model.GlobalConfigAccessLog, Config: model.JSON(config)}).Validate() {
+			list = append(list, e.Field+" "+e.Message)
+		}
+		Expect(list).To(HaveExactElements(refused...))
+	},
+		Entry("the longest name", strings.Repeat("a", 200), `{"file":true}`),
+		Entry("a longer one", strings.Repeat("a", 201), `{"file":true}`, "config.file needs a globalconfig_name of at most 200 characters, which is the name of the file"),
+		Entry("a collector", "a", `{"file":true,"upstream":"c"}`, "config.file cannot be with upstream: a log goes to one place"),
+		Entry("text", "a", `{"file":true,"text":"{path}"}`),
+	)
+
 	It("have lines of text with their parts", func() {
 		c := model.AccessLogConfig{Text: "{{{path}}} 100% {a}{b}}}"}
 		Expect(c.Line()).To(Equal([]model.LogPart{

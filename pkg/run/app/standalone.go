@@ -56,6 +56,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	adminSocket := dir.Join(standalone.AdminSocket)
 	envoyAdmin := standalone.NewAdmin(adminSocket)
 	databases := geoip.Open(dir.Join(""), geoip.Files{Country: cfg.GeoIPCountry, ASN: cfg.GeoIPASN}, env.Log)
+	logDir := standalone.LogDir(cfg.AccessLogDir, env.Log)
 	running := ownEnvoy{cfg.Proxy, dir.Join("xds.sock"), upstreams.NewOwnEnvoy(envoyAdmin.Get), databases.Where}
 	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) }, limits,
 		running)
@@ -67,7 +68,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		plane.close()
 		return err
 	}
-	bootstrap, err := envoy.Bootstrap(plane.xds.params(ownParams(cfg, running, adminSocket, databases.Copies())))
+	bootstrap, err := envoy.Bootstrap(plane.xds.params(ownParams(cfg, running, adminSocket, logDir, databases.Copies())))
 	if err != nil {
 		plane.close()
 		return err
@@ -106,10 +107,10 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 }
 
 // ownParams are for the bootstrap of the program's own Envoy.
-func ownParams(cfg config.Config, running ownEnvoy, adminSocket string, copies geoip.Files) envoy.Params {
+func ownParams(cfg config.Config, running ownEnvoy, adminSocket, logDir string, copies geoip.Files) envoy.Params {
 	return envoy.Params{
 		Node: cfg.Proxy, AdminSocket: adminSocket, Parent: running.upstreams.Parent, Zone: cfg.Zone,
-		CountryDatabase: copies.Country, ASNDatabase: copies.ASN,
+		CountryDatabase: copies.Country, ASNDatabase: copies.ASN, LogDir: logDir,
 	}
 }
 

@@ -99,6 +99,8 @@ type Config struct {
 	Zone string
 	// GeoIPCountry and GeoIPASN are files that say where addresses are; empty means none.
 	GeoIPCountry, GeoIPASN string
+	// AccessLogDir is where Envoy may write access logs to files; empty means nowhere.
+	AccessLogDir string
 	// AdminAddr is HOST:PORT of Envoy's admin endpoint.
 	AdminAddr string
 	// AdminSocket is the path of a Unix socket that replaces it; empty means none.

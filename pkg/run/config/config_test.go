@@ -454,7 +454,7 @@ var _ = Describe("The table", func() {
 			}
 		}
 		Expect(config.Settings(config.Bootstrap)).To(HaveLen(18))
-		Expect(config.Settings(config.Envoy)).To(HaveLen(20))
+		Expect(config.Settings(config.Envoy)).To(HaveLen(21))
 		Expect(config.Settings(config.Token)).To(HaveLen(2))
 	})
 })

@@ -62,7 +62,7 @@ func Settings(command string) []Setting {
 
 func table() []Setting {
 	return slices.Concat(serverSettings(), xdsSettings(), planSettings(), rateLimitSettings(), upstreamSettings(),
-		certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings(), databaseSettings(),
+		certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings(), envoyFileSettings(),
 		connectSettings(), kubernetesSettings())
 }
 
@@ -379,8 +379,8 @@ func proxySettings() []Setting {
 	}
 }
 
-// databaseSettings are files that say where addresses are.
-func databaseSettings() []Setting {
+// envoyFileSettings are files and directories of an Envoy that this program starts.
+func envoyFileSettings() []Setting {
 	return []Setting{
 		{
 			Name: "geoip-country", Type: "file", commands: []string{Standalone, Envoy},
@@ -394,6 +394,13 @@ func databaseSettings() []Setting {
 			Usage:   "database of networks (autonomous systems) in MaxMind's format, for filters that name networks",
 			allowed: "a path",
 			set:     setter(func(c *Config) *string { return &c.GeoIPASN }, anyText),
+		},
+		{
+			Name: "access-log-dir", Type: "directory", commands: []string{Standalone, Envoy},
+			Usage: "directory for access logs that go to files (file of globalconfig_accesslog); " +
+				"SIGUSR1 has Envoy open them again",
+			allowed: "a path",
+			set:     setter(func(c *Config) *string { return &c.AccessLogDir }, anyText),
 		},
 	}
 }

@@ -34,7 +34,9 @@ type RunOptions struct {
 	// CountryDatabase and ASNDatabase are files of which Envoy gets checked copies; empty means none. With one, this
 	// process stays as Envoy's parent, and Drain 0 means 5 s.
 	CountryDatabase, ASNDatabase string
-	Log                          *slog.Logger
+	// LogDir is a directory for access logs; empty means none.
+	LogDir string
+	Log    *slog.Logger
 }
 
 // Run replaces this process with an Envoy: it returns only if that fails. With a time to
@@ -59,6 +61,7 @@ func Run(ctx context.Context, o RunOptions) (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, follow.close()) }()
+	o.Params.LogDir = standalone.LogDir(o.LogDir, o.Log)
 	if err := removeStale(o.Params.AdminSocket); err != nil {
 		return 0, err
 	}

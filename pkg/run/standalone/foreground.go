@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"syscall"
 	"time"
@@ -45,10 +44,8 @@ func RunForeground(ctx context.Context, opts EnvoyOptions, f Foreground) (code i
 		err = opts.Children.Finish(p.cmd)
 		p.done <- exit{reason: describe(p.cmd.ProcessState, err)}
 	}()
-	// Envoy reopens its log files on SIGUSR1, which would end this process.
-	passed := make(chan os.Signal, 1)
-	signal.Notify(passed, syscall.SIGUSR1)
-	defer signal.Stop(passed)
+	passed, stopPassing := reopenings()
+	defer stopPassing()
 	if err := <-started; err != nil {
 		return 0, err
 	}

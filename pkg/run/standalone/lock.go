@@ -26,7 +26,9 @@ func lockDir(path string) (*os.File, error) {
 }
 
 // isOwn reports whether a file belongs to this user.
-func isOwn(info fs.FileInfo) bool {
+func isOwn(info fs.FileInfo) bool { return isOf(info, os.Geteuid()) }
+
+func isOf(info fs.FileInfo, user int) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid()
+	return ok && int(stat.Uid) == user
 }

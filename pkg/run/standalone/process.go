@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
@@ -48,11 +49,31 @@ func (e *Envoy) runOnce(ctx context.Context) (exit, error) {
 		stopWatch()
 		<-watched
 	}()
-	select {
-	case x := <-p.done:
-		return x, nil
-	case <-ctx.Done():
-		return e.stop(context.WithoutCancel(ctx), p), nil
+	passed, stopPassing := reopenings()
+	defer stopPassing()
+	for {
+		select {
+		case x := <-p.done:
+			return x, nil
+		case <-ctx.Done():
+			return e.stop(context.WithoutCancel(ctx), p), nil
+		case <-passed:
+			e.reopenLogs(ctx)
+		}
+	}
+}
+
+// reopenings receives SIGUSR1, with which Envoy opens its log files again. Without this, it could end this process.
+func reopenings() (signals chan os.Signal, stop func()) {
+	signals = make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR1)
+	return signals, func() { signal.Stop(signals) }
+}
+
+// reopenLogs has Envoy open its log files again. The signal would end an Envoy that has just been started.
+func (e *Envoy) reopenLogs(ctx context.Context) {
+	if err := e.admin.call(ctx, http.MethodPost, "/reopen_logs", nil); err != nil && ctx.Err() == nil {
+		e.opts.Log.Warn("envoy does not open its log files again", "err", err)
 	}
 }
 

@@ -3,6 +3,9 @@ package pipeline
 import (
 	"cmp"
 	"maps"
+	"slices"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
@@ -170,7 +173,7 @@ func encodeListeners(
 	listeners []ir.Listener, l4 []*ir.L4Listener, from model.Key, cache *clusterCache,
 ) ([]*snapshot.Resource, snapshot.Named, error) {
 	var list []*snapshot.Resource
-	all := snapshot.Named{Located: map[string]func(snapshot.Databases) (*snapshot.Resource, error){}}
+	all := snapshot.Named{ForFiles: map[string]func(snapshot.Files) (*snapshot.Resource, error){}}
 	for _, l := range listeners {
 		r, named, err := encodeListener(l, from, cache)
 		if err != nil {
@@ -180,7 +183,7 @@ func encodeListeners(
 		all.Clusters = append(all.Clusters, named.Clusters...)
 		all.Secrets = append(all.Secrets, named.Secrets...)
 		all.Extensions = append(all.Extensions, named.Extensions...)
-		maps.Copy(all.Located, named.Located)
+		maps.Copy(all.ForFiles, named.ForFiles)
 	}
 	for _, l := range l4 {
 		r, named, err := encodeL4(l)
@@ -189,6 +192,7 @@ func encodeListeners(
 		}
 		list = append(list, r)
 		all.Secrets = append(all.Secrets, named.Secrets...)
+		maps.Copy(all.ForFiles, named.ForFiles)
 	}
 	return list, all, nil
 }
@@ -231,24 +235,43 @@ func encodeListener(
 	if l.TLS != nil {
 		listener.Clusters = translate.L4Clusters(l.TLS.Passthrough)
 	}
-	named.Located = map[string]func(snapshot.Databases) (*snapshot.Resource, error){
-		listener.Name: func(d snapshot.Databases) (*snapshot.Resource, error) { return locate(l, d, listener) },
-	}
+	named.ForFiles = forFiles(listener, func(f snapshot.Files) (*listenerv3.Listener, error) {
+		own := l
+		own.Databases, own.AccessLogs = ir.Databases{Country: f.Country, ASN: f.ASN}, logsIn(f.Logs, l.AccessLogs)
+		return translate.Listener(own)
+	})
 	return listener, named, nil
 }
 
-// locate encodes a listener for an Envoy with databases. It names nothing that the one without them does not.
-func locate(l ir.Listener, d snapshot.Databases, plain *snapshot.Resource) (*snapshot.Resource, error) {
-	l.Databases = ir.Databases{Country: d.Country, ASN: d.ASN}
-	out, err := translate.Listener(l)
-	if err != nil {
-		return nil, err
+// forFiles makes a listener again for an Envoy with files. It names nothing that the one without them does not.
+func forFiles(
+	plain *snapshot.Resource, remake func(snapshot.Files) (*listenerv3.Listener, error),
+) map[string]func(snapshot.Files) (*snapshot.Resource, error) {
+	return map[string]func(snapshot.Files) (*snapshot.Resource, error){
+		plain.Name: func(f snapshot.Files) (*snapshot.Resource, error) {
+			out, err := remake(f)
+			if err != nil {
+				return nil, err
+			}
+			r, err := snapshot.NewListener(out, plain.Objects...)
+			if err != nil || r.Version == plain.Version {
+				return plain, err
+			}
+			r.Clusters = plain.Clusters
+			return r, nil
+		},
 	}
-	r, err := snapshot.NewListener(out, plain.Objects...)
-	if err == nil {
-		r.Clusters = plain.Clusters
+}
+
+// logsIn returns logs with the directory for those that go to a file.
+func logsIn(dir string, logs []ir.AccessLog) []ir.AccessLog {
+	out := slices.Clone(logs)
+	for i := range out {
+		if out[i].File {
+			out[i].Dir = dir
+		}
 	}
-	return r, err
+	return out
 }
 
 func encodeAll[M any](

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"slices"
 
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
@@ -111,6 +113,11 @@ func encodeL4(l *ir.L4Listener) (*snapshot.Resource, snapshot.Named, error) {
 	listener, err := snapshot.NewListener(out, from...)
 	if err == nil {
 		listener.Clusters = translate.L4Clusters(l.Services)
+		named.ForFiles = forFiles(listener, func(f snapshot.Files) (*listenerv3.Listener, error) {
+			own := *l
+			own.AccessLogs = logsIn(f.Logs, l.AccessLogs)
+			return translate.L4Listener(&own)
+		})
 	}
 	return listener, named, err
 }

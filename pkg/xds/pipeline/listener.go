@@ -21,7 +21,8 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	l4 := b.l4Of(p, tree, services)
 	p.hasL4, p.passes, p.l4 = b.hasL4(p, services...), b.passes(p, services), l4.Conditions
 	listeners, named, err := p.encoded.encode(b.listeners(tree, p, services, l4), l4.Listeners, tree.Proxy.Key(), b.secrets)
-	p.untold = slices.Concat(compile.TelemetryOf(tree, b.settings).Conditions, compile.NotFirst(tree),
+	told := compile.TelemetryOf(tree, b.settings)
+	p.untold = slices.Concat(told.Conditions, compile.NotFirst(tree),
 		compile.NoHTTP3(tree, certificatesOf(p.certificates)))
 	p.refused = nil
 	if err != nil {
@@ -30,7 +31,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 		}
 	}
 	named.Lists = b.listKeys(p)
-	named.Wants = snapshot.Wants{Country: p.needs.Countries, ASN: p.needs.Networks}
+	named.Wants = snapshot.Wants{Country: p.needs.Countries, ASN: p.needs.Networks, Logs: told.Files()}
 	p.builder.SetListeners(listeners, named)
 	versions := ""
 	for _, l := range listeners {

@@ -180,7 +180,7 @@ func (s *Server) publish(revision int64, changed map[string]*snapshot.Snapshot) 
 		}
 	}
 	for proxy := range changed {
-		s.tellDatabases(proxy)
+		s.tellFiles(proxy)
 	}
 	for e := range s.engines {
 		if released {
@@ -237,7 +237,7 @@ func (s *Server) addStream(st *stream) (proxyExists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams[st] = struct{}{}
-	s.tellDatabases(st.proxy)
+	s.tellFiles(st.proxy)
 	delete(s.coming, st.proxy)
 	for w := range s.waits[st.proxy] {
 		w.join(st)
@@ -250,7 +250,7 @@ func (s *Server) removeStream(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, st)
-	s.tellDatabases(st.proxy)
+	s.tellFiles(st.proxy)
 	if s.has(st.proxy) {
 		for w := range s.waits[st.proxy] {
 			w.leave(st)
@@ -305,7 +305,7 @@ func (s *Server) DeltaAggregatedResources(
 		return s.check(rpc.Context(), err, "node", node.GetId(), "identity", identity.Name)
 	}
 	st := newStream(s, rpc, node.GetId())
-	st.parent, st.loopback, st.databases = parentOf(node), wantsLoopback(node), databasesOf(node)
+	st.parent, st.loopback, st.files = parentOf(node), wantsLoopback(node), filesOf(node)
 	exists := s.addStream(st)
 	s.opts.Status.Connect(gatestatus.Envoy{
 		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(),

@@ -33,9 +33,10 @@ type stream struct {
 	// address is where the Envoy connected from.
 	address string
 	parent  string // see Have
-	// loopback means that the Envoy requests listeners on the loopback only. databases are those that it has.
-	loopback  bool
-	databases snapshot.Databases
+	// loopback means that the Envoy requests listeners on the loopback only.
+	loopback bool
+	// files are what it has on its machine. Other goroutines read them with Server.mu.
+	files snapshot.Files
 	// own is the snapshot for this Envoy alone, made from common.
 	common, own *snapshot.Snapshot
 	log         *slog.Logger
@@ -157,8 +158,8 @@ func (st *stream) wanted() *snapshot.Snapshot {
 	if snap == nil {
 		return nil
 	}
-	if st.databases != (snapshot.Databases{}) {
-		return st.located(snap)
+	if st.files != (snapshot.Files{}) {
+		return st.withFiles(snap)
 	}
 	if !st.loopback {
 		return snap
@@ -166,17 +167,17 @@ func (st *stream) wanted() *snapshot.Snapshot {
 	return snap.OnLoopback()
 }
 
-// located returns the snapshot for an Envoy with databases. It makes listeners again only if they changed.
-func (st *stream) located(snap *snapshot.Snapshot) *snapshot.Snapshot {
+// withFiles returns the snapshot for an Envoy with files. It makes listeners again only if they changed.
+func (st *stream) withFiles(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	switch {
 	case snap == st.common:
 		return st.own
 	case st.common != nil && slices.Equal(snap.Listeners, st.common.Listeners):
 		st.own = snap.WithListeners(st.own.Listeners)
 	case st.loopback:
-		st.own = snap.WithDatabases(st.databases).OnLoopback()
+		st.own = snap.WithFiles(st.files).OnLoopback()
 	default:
-		st.own = snap.WithDatabases(st.databases)
+		st.own = snap.WithFiles(st.files)
 	}
 	st.common = snap
 	return st.own
@@ -243,6 +244,9 @@ func (st *stream) isCheap(req *discoveryv3.DeltaDiscoveryRequest) bool {
 func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {
 	if detail := req.GetErrorDetail(); detail != nil {
 		text := shorten(detail.GetMessage(), maxRefusal)
+		if strings.Contains(text, cannotOpen) && st.files.Logs != "" {
+			st.loseLogs()
+		}
 		if m, guilty := st.plan.Nack(nonce, text, time.Now()); m != nil {
 			st.server.opts.Status.RecordNack(st.id, m.Type, toAnswer(m, text))
 			st.log.Log(st.rpc.Context(), logLevel(st.server.quiet.refusals, st.address, slog.LevelWarn),

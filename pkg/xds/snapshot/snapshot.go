@@ -24,7 +24,7 @@ type Snapshot struct {
 	Lists []*List
 	// Envoys request Certificates by host name. They are sorted by name.
 	Certificates []*Certificate
-	// Wants are the kinds of databases of addresses that an Envoy should have.
+	// Wants are the kinds of files that an Envoy should have.
 	Wants Wants
 	// Beaten are certificates that lose to one of Certificates, by name. Callers must not change
 	// the map.
@@ -37,8 +37,8 @@ type Snapshot struct {
 	routes func() *Resource
 	joined func() []byte
 	others *variants
-	// located make listeners for WithDatabases, by name.
-	located map[string]func(Databases) (*Resource, error)
+	// forFiles make listeners for WithFiles, by name.
+	forFiles map[string]func(Files) (*Resource, error)
 	// loopback makes OnLoopback; nil if that is the snapshot itself.
 	loopback func() *Snapshot
 }
@@ -127,9 +127,9 @@ type Named struct {
 	Providers []*Resource
 	// Lists describe those of Extensions that have parts.
 	Lists []*List
-	// Located make listeners, by name, for Envoys with databases of addresses. One that is not here is the same for all.
-	Located map[string]func(Databases) (*Resource, error)
-	// Wants are the kinds of databases that hosts need.
+	// ForFiles make listeners, by name, for Envoys with files. One that is not here is the same for all.
+	ForFiles map[string]func(Files) (*Resource, error)
+	// Wants are the kinds of files that the proxy needs.
 	Wants Wants
 }
 
@@ -365,7 +365,7 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
 		Secrets: secrets, Extensions: b.extensions.sorted(), Endpoints: endpoints, Providers: providers.sorted(),
 		Lists: b.named.Lists, Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
-		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{}, located: b.named.Located,
+		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{}, forFiles: b.named.ForFiles,
 		Wants: b.named.Wants,
 	}
 	s.routes, s.joined = b.routes, joinWires(s.Clusters)

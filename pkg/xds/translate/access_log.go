@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	filev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
 	otelv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/open_telemetry/v3"
 	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
@@ -138,6 +140,11 @@ func logger(
 		format = seam.TextFormat(lineOf(log, fields))
 	}
 	var sink seam.Proto = &streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: format}}
+	if log.Dir != "" {
+		out.Name, sink = "envoy.access_loggers.file", &filev3.FileAccessLog{
+			Path: path.Join(log.Dir, log.Name+".log"), AccessLogFormat: &filev3.FileAccessLog_LogFormat{LogFormat: format},
+		}
+	}
 	if log.Collector != nil {
 		out.Name = "envoy.access_loggers.open_telemetry"
 		body := "%REQ(:METHOD):32% %REQ(:AUTHORITY):256%%PATH(NQ):1024% %RESPONSE_CODE%"

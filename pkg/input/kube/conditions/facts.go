@@ -104,7 +104,7 @@ func effectOf(reason string) effect {
 		model.ProviderFailing, model.TLSDirectory, model.NoHTTP3:
 		return warns
 	case model.LoginFailing, model.Failing, model.Answering, model.NotChecked, model.Accepted, model.Programmed,
-		model.Rejected, model.Unattached, model.NoDatabase:
+		model.Rejected, model.Unattached, model.NoDatabase, model.NoLogDirectory:
 		return ignored
 	}
 	return closes

@@ -11,6 +11,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
@@ -19,7 +20,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-var _ = Describe("an Envoy with databases of addresses", func() {
+var _ = Describe("an Envoy with databases of addresses or a directory for logs", func() {
 	listener := func(stats string) *snapshot.Resource {
 		GinkgoHelper()
 		l, err := snapshot.NewListener(&listenerv3.Listener{
@@ -45,10 +46,10 @@ var _ = Describe("an Envoy with databases of addresses", func() {
 		plain = listener("plain")
 		named = snapshot.Named{
 			Wants: snapshot.Wants{Country: true},
-			Located: map[string]func(snapshot.Databases) (*snapshot.Resource, error){
-				"http-0.0.0.0:8080": func(d snapshot.Databases) (*snapshot.Resource, error) {
+			ForFiles: map[string]func(snapshot.Files) (*snapshot.Resource, error){
+				"http-0.0.0.0:8080": func(d snapshot.Files) (*snapshot.Resource, error) {
 					made.Add(1)
-					return listener(d.Country + " " + d.ASN), nil
+					return listener(d.Country + " " + d.ASN + d.Logs), nil
 				},
 			},
 		}
@@ -76,6 +77,9 @@ var _ = Describe("an Envoy with databases of addresses", func() {
 	},
 		Entry("countries", map[string]any{"gatehouse_country_database": "/run/g/country.mmdb"}, "/run/g/country.mmdb "),
 		Entry("both", map[string]any{"gatehouse_country_database": "/c.mmdb", "gatehouse_asn_database": "/a.mmdb"}, "/c.mmdb /a.mmdb"),
+		Entry("a directory for logs", map[string]any{"gatehouse_access_log_dir": "/var/log/g"}, " /var/log/g"),
+		Entry("a directory that leads up", map[string]any{"gatehouse_access_log_dir": "/var/log/../g"}, "plain"),
+		Entry("no absolute directory", map[string]any{"gatehouse_access_log_dir": "var"}, "plain"),
 		Entry("none", map[string]any{}, "plain"),
 		Entry("a name of its own", map[string]any{"country_database": "/c.mmdb"}, "plain"),
 		Entry("no absolute path", map[string]any{"gatehouse_country_database": "c.mmdb"}, "plain"),
@@ -101,6 +105,28 @@ var _ = Describe("an Envoy with databases of addresses", func() {
 		s.Publish(2, map[string]*snapshot.Snapshot{"gw": b.Snapshot(2)})
 		Expect(c.next().GetResources()).To(HaveLen(1))
 		Expect(made.Load()).To(BeEquivalentTo(1))
+	})
+
+	It("writes to standard output, and has a condition, after it could not open the file of a log", func() {
+		named.Wants = snapshot.Wants{Logs: []string{"audit", "shop"}}
+		b.SetListeners([]*snapshot.Resource{plain}, named)
+		s.Publish(2, map[string]*snapshot.Snapshot{"gw": b.Snapshot(2)})
+		said, err := structpb.NewStruct(map[string]any{"gatehouse_access_log_dir": "/var/log/g", "gatehouse_country_database": "/c.mmdb"})
+		Expect(err).NotTo(HaveOccurred())
+		c := dialClient(serveGRPC(s.GRPC()))
+		c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.ListenerType, Node: &corev3.Node{Id: "gw", Metadata: said}})
+		first := c.next()
+		Expect(registry.Conditions()).To(BeEmpty())
+		c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.ListenerType, ResponseNonce: first.GetNonce(), ErrorDetail: &rpcstatus.Status{
+			Code: 13, Message: "Error adding/updating listener(s) http-0.0.0.0:8080: unable to open file '/var/log/g/shop.log': No such file or directory\n",
+		}})
+		var l listenerv3.Listener
+		Expect(c.next().GetResources()[0].GetResource().UnmarshalTo(&l)).To(Succeed())
+		Expect(l.GetStatPrefix()).To(Equal("/c.mmdb "))
+		list := registry.Conditions()
+		Expect(list).To(HaveLen(1))
+		Expect(list[0].Code).To(Equal(model.NoLogDirectory))
+		Expect(list[0].Message).To(HavePrefix("globalconfig audit, shop writes to a file, and the Envoys at 127.0.0.1:"))
 	})
 
 	It("may be a sidecar too", func() {
