@@ -64,6 +64,38 @@ func keyTries() []credentialTry {
 	}
 }
 
+// keyPlaceTries returns requests to a service for the keys of partners, in the parameter apikey or the cookie key.
+func keyPlaceTries() []credentialTry {
+	good := encoded("partners/web:web")
+	at := func(target string, headers ...string) []string {
+		return append([]string{"GET " + target + " HTTP/1.1"}, headers...)
+	}
+	return []credentialTry{
+		{"a key", at("/?apikey=" + good), 200},
+		{"a key in a cookie", at("/", "Cookie: key="+good), 200},
+		{"none", at("/"), 401},
+		{"in a fragment", at("/?#apikey=" + good), 400},
+		{"in the path of the parameter", at("/apikey=" + good + "?a"), 401},
+		{"behind a second question mark", at("/?a?apikey=" + good), 401},
+		{"behind a semicolon", at("/?a=1;apikey=" + good), 401},
+		{"encoded twice", at("/?apikey=" + strings.ReplaceAll(good, "=", "%253D")), 401},
+		{"with a line break and another header", at("/?apikey=x%0d%0aX-Gatehouse-Key:%20Basic%20" + good), 401},
+		{"with a line break and another client", at("/?apikey=" + good + "%0d%0aX-Client:%20root"), 401},
+		{"with a zero byte", at("/?apikey=" + good + "%00"), 401},
+		{"with a space and the scheme", at("/?apikey=Basic%20" + good), 401},
+		{"a command of Envoy", at("/?apikey=%25REQ(x-other)%25", "X-Other: "+good), 401},
+		{"the inner header", at("/?apikey=", "X-Gatehouse-Key: Basic "+good), 401},
+		{"a wrong one in front of a cookie", at("/?apikey=x", "Cookie: key="+good), 401},
+		{"a cookie whose name ends so", at("/", "Cookie: xkey="+good), 401},
+		{"in the value of a cookie", at("/", "Cookie: a=key="+good), 401},
+		{"in a quoted cookie with a semicolon", at("/", `Cookie: a="; key=`+good+`"`), 200},
+		{"many parameters", at("/?" + strings.Repeat("a=%61&", 3000) + "apikey=" + good), 200},
+		{"many cookies", at("/", "Cookie: "+strings.Repeat("a=1; ", 3000)+"key="+good), 200},
+		{"long spaces among cookies", at("/", "Cookie: a"+strings.Repeat(" ", 30000)+"; key="+good), 200},
+		{"long signs in the query", at("/?" + strings.Repeat("%", 20000) + "&apikey=" + good), 200},
+	}
+}
+
 // passwordTries returns requests to a service for the user ann.
 func passwordTries() []credentialTry {
 	good := encoded("ann:correct-horse-battery")
@@ -124,7 +156,11 @@ var _ = Describe("Credentials", func() {
 	hold := func(ctx SpecContext, host, client string, tries []credentialTry) {
 		GinkgoHelper()
 		for _, t := range some(60, tries) {
-			a := gw.raw(ctx, append([]string{"GET / HTTP/1.1", "Host: " + host, "X-Client: root", "x-client: boss"}, t.headers...)...)
+			target, headers := "GET / HTTP/1.1", t.headers
+			if len(headers) > 0 && strings.HasPrefix(headers[0], "GET ") {
+				target, headers = headers[0], headers[1:]
+			}
+			a := gw.raw(ctx, append([]string{target, "Host: " + host, "X-Client: root", "x-client: boss"}, headers...)...)
 			Expect(a.Status).To(Equal(t.status), t.what)
 			if t.status != 200 {
 				Expect(a.Body).NotTo(ContainSubstring("ann"), t.what)
@@ -136,6 +172,7 @@ var _ = Describe("Credentials", func() {
 			for _, header := range []string{"Authorization", "X-Api-Key", "X-Gatehouse-Key"} {
 				Expect(echo.Headers).NotTo(HaveKey(header), t.what)
 			}
+			Expect(echo.Path+echo.Headers.Get("Cookie")).NotTo(ContainSubstring("key="), t.what)
 		}
 	}
 
@@ -151,6 +188,11 @@ var _ = Describe("Credentials", func() {
 			gw.link(ctx, "/proxy/gw/service/keyed-"+set+"?wait=applied")
 		}
 		hold(ctx, "keyed-partners.test", "partners/web", keyTries())
+		gw.add(ctx, "/filter", "Filter_name=keys-elsewhere", "Filter_type=http_filter_apikey", `Filter_config={"keys":"partners","from":[{"query":"apikey"},{"cookie":"key"}]}`)
+		gw.addService(ctx, "elsewhere", "elsewhere.test")
+		gw.link(ctx, "/service/elsewhere/filter/keys-elsewhere")
+		gw.link(ctx, "/proxy/gw/service/elsewhere?wait=applied")
+		hold(ctx, "elsewhere.test", "partners/web", keyPlaceTries())
 	}, SpecTimeout(2*time.Minute))
 
 	It("that are valid API keys are never refused while their filter comes and goes, also while a route waits", func(ctx SpecContext) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -34,7 +35,7 @@ var _ = Describe("The access log", Ordered, ContinueOnFailure, func() {
 		Expect(json.Unmarshal([]byte(a.Body), &created)).To(Succeed())
 		key = created.Data.Key
 		for name, filter := range map[string]string{
-			"keys":   `"http_filter_apikey","Filter_config":{"keys":"partners"}`,
+			"keys":   `"http_filter_apikey","Filter_config":{"keys":"partners","from":[{"header":"x-api-key"},{"query":"apikey"},{"cookie":"key"}]}`,
 			"users":  `"http_filter_basicauth","Filter_config":{"users":[{"name":"ann","password":"correct-horse-battery"}]}`,
 			"tokens": `"http_filter_jwt","Filter_config":{"issuer":"https://issuer.test","jwks":` + issuer.JWKS() + `,"from":{"query":"access"}}`,
 			"any":    `"http_filter_anyof","Filter_config":{"apikey":{"keys":"partners"},"basicauth":{"users":[{"name":"bob","password":"correct-horse-battery"}]}}`,
@@ -62,14 +63,19 @@ var _ = Describe("The access log", Ordered, ContinueOnFailure, func() {
 		if host == "tokens.test" {
 			target += "?access=" + issuer.Token(map[string]any{"sub": "ann@example.com"})
 		}
+		if path == "/a-key-in-the-query" {
+			target += "?apikey=" + url.QueryEscape(key)
+		}
 		Expect(gw.get(host, target, header()...).Status).To(Equal(http.StatusOK))
 		text, fields := line(path)
 		Expect(fields).To(And(HaveKeyWithValue("client", client), HaveKeyWithValue("subject", subject)), text)
 		Expect(fields).To(And(HaveKeyWithValue("service", strings.TrimSuffix(host, ".test")), HaveKeyWithValue("path", path)), text)
 		Expect(fields).To(HaveKeyWithValue("upstream_duration_ms", BeNumerically(">=", 0)), text)
-		Expect(text).NotTo(Or(ContainSubstring(key), ContainSubstring("access="), ContainSubstring("correct-horse"), ContainSubstring("Basic ")))
+		Expect(text).NotTo(Or(ContainSubstring(key), ContainSubstring(url.QueryEscape(key)), ContainSubstring("apikey="), ContainSubstring("access="), ContainSubstring("correct-horse"), ContainSubstring("Basic ")))
 	},
 		Entry("an API key", "keys.test", "/a-key", func() []string { return []string{"X-Api-Key: " + key} }, "partners/mobile", BeNil()),
+		Entry("an API key in the query", "keys.test", "/a-key-in-the-query", func() []string { return nil }, "partners/mobile", BeNil()),
+		Entry("an API key in a cookie", "keys.test", "/a-key-in-a-cookie", func() []string { return []string{"Cookie: key=" + key} }, "partners/mobile", BeNil()),
 		Entry("a password", "users.test", "/a-user", func() []string { return []string{basic("ann")} }, "ann", BeNil()),
 		Entry("one of several: a key", "any.test", "/any-key", func() []string { return []string{"X-Api-Key: " + key} }, "partners/mobile", BeNil()),
 		Entry("one of several: a password", "any.test", "/any-user", func() []string { return []string{basic("bob")} }, "bob", BeNil()),
@@ -83,8 +89,9 @@ var _ = Describe("The access log", Ordered, ContinueOnFailure, func() {
 	})
 
 	It("has null where no upstream answered", func() {
-		Expect(gw.get("keys.test", "/refused").Status).To(Equal(http.StatusUnauthorized))
-		_, fields := line("/refused")
+		Expect(gw.get("keys.test", "/refused?apikey=wrong-key").Status).To(Equal(http.StatusUnauthorized))
+		text, fields := line("/refused")
+		Expect(text).NotTo(ContainSubstring("wrong-key"))
 		Expect(fields).To(And(HaveKeyWithValue("upstream_duration_ms", BeNil()), HaveKeyWithValue("client", BeNil()), HaveKeyWithValue("service", "keys")))
 	})
 

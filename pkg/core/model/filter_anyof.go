@@ -107,8 +107,11 @@ func (f *AnyOfFilter) Source() ProviderSource {
 // Advice is that of its parts.
 func (f *AnyOfFilter) Advice() []string {
 	var list []string
+	if f.APIKey != nil {
+		list = f.APIKey.Advice()
+	}
 	if f.BasicAuth != nil {
-		list = f.BasicAuth.Advice()
+		list = append(list, f.BasicAuth.Advice()...)
 	}
 	if f.JWT != nil {
 		list = append(list, f.JWT.Advice()...)

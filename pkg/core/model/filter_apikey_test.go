@@ -35,6 +35,23 @@ var _ = Describe("A filter that names the header of API keys", func() {
 	})
 })
 
+var _ = DescribeTable("The places of API keys are", func(from string, want ...string) {
+	Expect(faultsOf(model.FilterAPIKey, `{"keys":"a","from":`+from+`}`)).To(Equal(want))
+},
+	Entry("a header, a parameter and a cookie", `[{"header":"X-Api-Key"},{"query":"apikey"},{"cookie":"a_b-C"}]`),
+	Entry("at least one", `[]`, ".from is empty, so no key would be found; name at least one place, or omit from"),
+	Entry("at most eight", `[`+strings.Repeat(`{},`, 8)+`{}]`, ".from has 9 places; at most 8 are allowed"),
+	Entry("different", `[{"query":"a"},{"query":"a"}]`, ".from[1] is listed twice"),
+	Entry("one each", `[{"query":"a","header":"b"}]`, ".from[0] takes exactly one of header, cookie and query"),
+	Entry("plain words", `[{"query":"a)%"},{"cookie":"a="}]`,
+		`.from[0] "a)%" must be a name of A-Z a-z 0-9 _ - of at most 255 characters`,
+		`.from[1] "a=" must be a name of A-Z a-z 0-9 _ - of at most 255 characters`),
+	Entry("headers of their own", `[{"header":"cookie"},{"header":"x'y"},{"header":"a%b"}]`,
+		`.from[0].header "cookie" has another meaning; choose a header such as x-api-key`,
+		`.from[1].header "x'y" has a character that is not allowed in the name of this header`,
+		`.from[2].header "a%b" has a character that is not allowed in the name of this header`),
+)
+
 func quote(s string) string { return `"` + strings.ReplaceAll(s, "\n", `\n`) + `"` }
 
 var _ = It("Each client of a filter for API keys has a name", func() {

@@ -41,7 +41,9 @@ func addIdentity(spec Spec, sets, reads map[string]bool) {
 		add(slices.Collect(maps.Keys(f.ClaimHeaders))...)
 	case *APIKeyFilter:
 		add(ClientHeader)
-		reads[strings.ToLower(f.Header)] = true
+		for _, s := range f.Sources() {
+			reads[s.Header] = true
+		}
 	case *BasicAuthFilter:
 		add(ClientHeader)
 	case *AnyOfFilter:

@@ -31,6 +31,9 @@ var _ = Describe("The headers with which filters say who a client is", func() {
 		Entry("none from which another filter reads a key or a token", []model.Spec{
 			&model.JWTFilter{ClaimHeaders: claims}, &model.APIKeyFilter{Header: "x-key"}, &model.JWTFilter{From: &model.TokenSource{Header: "X-Token"}},
 		}, "x-client", "x-user"),
+		Entry("none that is one of several places of a key", []model.Spec{
+			&model.JWTFilter{ClaimHeaders: claims}, &model.APIKeyFilter{From: []model.KeySource{{Query: "a"}, {Header: "x-user"}}},
+		}, "x-client", "x-key", "x-token"),
 		Entry("none of others", []model.Spec{&model.HeadersFilter{}, nil}),
 	)
 

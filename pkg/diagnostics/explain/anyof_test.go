@@ -8,6 +8,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -16,7 +17,7 @@ import (
 // test/policies shows that Envoy does the same.
 var _ = Describe("The filter that requires one of several credentials", func() {
 	const empty = "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="
-	keys, users := &credential.KeyAccess{Header: "x-api-key", Set: "a"}, &credential.BasicAuth{Users: []credential.User{{Name: "ann", Hash: empty}}}
+	keys, users := &credential.KeyAccess{From: []model.KeySource{{Header: "x-api-key"}}, Set: "a"}, &credential.BasicAuth{Users: []credential.User{{Name: "ann", Hash: empty}}}
 	tokens := &credential.Tokens{
 		Check:   &credential.TokenCheck{Name: "filter/either/0", Issuer: "https://us.test", Header: "x-token", Optional: true},
 		Require: []credential.ClaimMatch{{Claim: []string{"role"}, Values: []string{"admin"}}, {Claim: []string{"team"}, Values: []string{"shop"}}},

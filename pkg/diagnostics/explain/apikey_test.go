@@ -8,6 +8,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -32,8 +33,8 @@ var _ = Describe("The filter that requires an API key", func() {
 	key := func(header, text string) string {
 		return header + ": " + base64.StdEncoding.EncodeToString([]byte(text))
 	}
-	keys := &credential.KeyAccess{Header: "x-api-key", Set: "a"}
-	other := &credential.KeyAccess{Header: "x-other", Set: "a.b", Clients: []string{"a.b/x", "a.b/y"}}
+	keys := &credential.KeyAccess{From: []model.KeySource{{Header: "x-api-key"}}, Set: "a"}
+	other := &credential.KeyAccess{From: []model.KeySource{{Header: "x-other"}}, Set: "a.b", Clients: []string{"a.b/x", "a.b/y"}}
 
 	It("accepts a key of the set", func() {
 		a := with(keys, nil, key("X-Api-Key", "a/x:"))
@@ -42,7 +43,8 @@ var _ = Describe("The filter that requires an API key", func() {
 			{Name: "envoy.filters.http.header_mutation/in", Message: "removes headers that only the gateway may set: x-client, x-gatehouse-key, x-gatehouse-any-key"},
 			{Name: "envoy.filters.http.basic_auth/key", Message: "takes the API key as that of a/x, as the backend sees in x-client"},
 			{Name: "envoy.filters.http.rbac/clients", Message: "allows the keys of a/*"},
-			{Name: "envoy.filters.http.header_mutation/clean", Message: "removes the API key from the request to the backend"},
+			{Name: "envoy.filters.http.header_mutation/clean", Message: "removes the gateway's own form of the API key"},
+			{Name: "envoy.filters.http.header_mutation/key", Message: "removes the API key from the headers of the request to the backend"},
 			{Name: "envoy.filters.http.router", Message: "forwards the request, or answers as the route says"},
 		}))
 	})
@@ -68,7 +70,7 @@ var _ = Describe("The filter that requires an API key", func() {
 		Expect(a.Status).To(Equal(403))
 		Expect(a.Body).To(Equal("this API key is not valid here\n"))
 		Expect(a.Message).To(Equal("a http_filter_apikey does not allow client a.b/x"))
-		Expect(with(&credential.KeyAccess{Header: "x-api-key", Set: "a", Clients: []string{"a/y"}}, nil, key("X-Api-Key", "a/x:")).Code).To(Equal("client_refused"))
+		Expect(with(&credential.KeyAccess{From: []model.KeySource{{Header: "x-api-key"}}, Set: "a", Clients: []string{"a/y"}}, nil, key("X-Api-Key", "a/x:")).Code).To(Equal("client_refused"))
 	})
 
 	DescribeTable("tells rules whose key it is", func(code string, clients ...string) {

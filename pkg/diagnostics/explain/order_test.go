@@ -16,6 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/ipaccess"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/maintenance"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -72,7 +73,7 @@ var _ = Describe("Of several filters that refuse a request", func() {
 		host := ir.Host{Filters: ir.Filters{
 			"ipAccess": denied, "maintenance": &maintenance.Response{Status: 410, Body: "gone\n"}, "csrf": &csrf.Policy{},
 			"fault":  &fault.Fault{Abort: 503, Millionths: 1_000_000},
-			"tokens": token, "keys": &credential.KeyAccess{Header: "x-api-key", Set: "a"}, "access": nobody,
+			"tokens": token, "keys": &credential.KeyAccess{From: []model.KeySource{{Header: "x-api-key"}}, Set: "a"}, "access": nobody,
 		}}
 		Expect(refusals("POST", host, ir.Route{Filters: ir.Filters{"bodyLimit": &bodylimit.Limit{Bytes: 10}}}, []string{"Content-Length: 11"}, []fix{
 			noAddress,
@@ -101,7 +102,7 @@ var _ = Describe("Of several filters that refuse a request", func() {
 	})
 
 	It("API keys come before passwords, and both before rules", func() {
-		host := ir.Host{Filters: ir.Filters{"keys": &credential.KeyAccess{Header: "x-api-key", Set: "a"}, "basicAuth": &credential.BasicAuth{Users: []credential.User{{Name: "ann", Hash: empty}}}, "access": nobody}}
+		host := ir.Host{Filters: ir.Filters{"keys": &credential.KeyAccess{From: []model.KeySource{{Header: "x-api-key"}}, Set: "a"}, "basicAuth": &credential.BasicAuth{Users: []credential.User{{Name: "ann", Hash: empty}}}, "access": nobody}}
 		Expect(refusals("GET", host, ir.Route{}, nil, []fix{
 			line(key), line("Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("ann:"))), noRules,
 		})).To(Equal([]string{
@@ -113,7 +114,7 @@ var _ = Describe("Of several filters that refuse a request", func() {
 	})
 
 	It("one of several credentials comes between addresses and rules", func() {
-		host := ir.Host{Filters: ir.Filters{"ipAccess": denied, "access": nobody, "anyOf": &credential.AnyOf{Keys: &credential.KeyAccess{Header: "x-api-key", Set: "a"}, Tokens: &credential.Tokens{Check: &credential.TokenCheck{Name: "filter/either/0", Header: "x-token", Optional: true}}}}}
+		host := ir.Host{Filters: ir.Filters{"ipAccess": denied, "access": nobody, "anyOf": &credential.AnyOf{Keys: &credential.KeyAccess{From: []model.KeySource{{Header: "x-api-key"}}, Set: "a"}, Tokens: &credential.Tokens{Check: &credential.TokenCheck{Name: "filter/either/0", Header: "x-token", Optional: true}}}}}
 		noToken := func(_ *ir.Host, _ *ir.Route, lines *[]string) { *lines = nil }
 		Expect(refusals("GET", host, ir.Route{}, []string{"X-Token: a"}, []fix{noAddress, noToken, line(key), noRules})).To(Equal([]string{
 			"address_refused vh_filter_ipaccess",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -18,7 +19,7 @@ var _ = Describe("A rate limit by identity", func() {
 	claim := ir.RateLimit{{Kind: ir.RateLimitClaim, Key: "claim", Name: "realm.user"}}
 	client := ir.RateLimit{{Kind: ir.RateLimitAPIClient, Key: "api_client"}}
 	tokens := &credential.Tokens{Check: &credential.TokenCheck{Name: "filter/api/1234", Issuer: "me", Header: "authorization", Prefix: "Bearer "}}
-	keys := &credential.KeyAccess{Header: "x-api-key", Set: "a"}
+	keys := &credential.KeyAccess{From: []model.KeySource{{Header: "x-api-key"}}, Set: "a"}
 	key := "X-Api-Key: " + base64.StdEncoding.EncodeToString([]byte("a/x:"))
 	token := "Authorization: Bearer " + tokenSaying(map[string]any{"iss": "me", "realm": map[string]any{"user": "ann"}})
 

@@ -148,7 +148,7 @@ var _ = Describe("The token verification", func() {
 		})))
 		Expect(check(credential.TokenCheck{Cookie: "session", Forward: true})).To(Equal(all(map[string]any{"from_cookies": []any{"session"}, "forward": true})))
 		Expect(check(credential.TokenCheck{Query: "token", ClaimHeaders: []credential.ClaimHeader{{Header: "x-user", Claim: "sub"}}})).To(Equal(all(map[string]any{
-			"from_params": []any{"token"}, "claim_to_headers": []any{map[string]any{"header_name": "x-user", "claim_name": "sub"}},
+			"from_params": []any{"token"}, "forward": true, "claim_to_headers": []any{map[string]any{"header_name": "x-user", "claim_name": "sub"}},
 		})))
 	})
 })

@@ -18,8 +18,8 @@ import (
 // Filters returns the filters of the family in their order, but for Headers: oauth2 finds the token, jwt_authn verifies
 // it and extracts the claims. The filters for one of several credentials come after the strict ones: the key and the
 // password filter allow requests without a credential, and rbac/any refuses requests for which none was found.
-// rbac/clients, rbac/claims and rbac/access check what was found. clean and password at the end remove what backends
-// must not see.
+// rbac/clients, rbac/claims and rbac/access check what was found. clean, key, hide and password at the end remove
+// what backends must not see.
 func Filters() []seam.Filter {
 	return []seam.Filter{
 		// explain does not say of a refusal by oauth2 whether this type or a global config caused it.
@@ -70,6 +70,12 @@ func Filters() []seam.Filter {
 		}),
 		row(cleanFilter, clean, nil, seam.Filter{
 			Listener: unchanged(cleanFilter), Describe: describeCleaned,
+		}),
+		row(hideKeyFilter, hideKey, demands.keepsKey, seam.Filter{
+			Listener: unchanged(hideKeyFilter), Describe: describeKeyRemoved,
+		}),
+		row(hideFilter, hide, nil, seam.Filter{
+			Listener: hider, ChangeHost: hideOfHost, ChangeRoute: hideOfRoute, Describe: describeHidden,
 		}),
 		row(passwordFilter, removePassword, demands.saysWho, seam.Filter{
 			Listener: unchanged(passwordFilter), Describe: describePasswordRemoved,

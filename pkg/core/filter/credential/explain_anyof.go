@@ -18,7 +18,8 @@ func refuseAnyKey(r seam.Request) (*seam.Refusal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if header, _ := keyHeaderOf(r, AnyKeyFilter); client != "" || r.Headers[header] == nil {
+	from, _ := keySourcesOf(r, AnyKeyFilter)
+	if _, _, there := findKey(r, from, AnyKeyFilter); client != "" || !there {
 		return nil, nil
 	}
 	return keyRequired(r, model.FilterAnyOf, "accepts an API key: "+why), nil

@@ -1,8 +1,11 @@
 package credential
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -66,31 +69,78 @@ func isClient(client string, m *matcherv3.ValueMatcher) bool {
 // clientOfKey returns the client of the request's API key; empty if the request has no key that the
 // Envoy knows, and why is the reason.
 func clientOfKey(r seam.Request, filter string) (client, why string, err error) {
-	header, err := keyHeaderOf(r, filter)
+	from, err := keySourcesOf(r, filter)
 	if err != nil {
 		return "", "", err
 	}
-	text, there := r.Headers[header]
-	if !there || len(text) == 0 {
-		return "", "the request has no " + header, nil
+	key, where, there := findKey(r, from, filter)
+	if !there {
+		return "", "the request has no " + where, nil
 	}
-	first := text[0]
-	if filter == AnyKeyFilter { // its header joins all values
-		first = strings.Join(text, ",")
-	}
-	client, secret, ok := decodeBasic(first)
+	client, secret, ok := decodeBasic(key)
 	if !ok {
-		return "", "the value of " + header + " does not have the form of a key", nil
+		return "", "the value of " + where + " does not have the form of a key", nil
 	}
 	known, err := knowsUser(r, filter, client+":"+model.HashKey([]byte(secret)))
 	if err != nil || known {
 		return client, "", err
 	}
-	return "", "the value of " + header + " is not a key that the Envoy knows", nil
+	return "", "the value of " + where + " is not a key that the Envoy knows", nil
 }
 
-// keyHeaderOf returns the header that contains the key: the route's, or else the service's.
-func keyHeaderOf(r seam.Request, filter string) (string, error) {
+// findKey returns the key of a request, and where it is or might be.
+func findKey(r seam.Request, from []model.KeySource, filter string) (key, where string, there bool) {
+	if len(from) == 1 && from[0].Header != "" {
+		text, there := r.Headers[from[0].Header]
+		if !there || len(text) == 0 {
+			return "", from[0].Header, false
+		}
+		if filter == AnyKeyFilter { // its header joins all values
+			return strings.Join(text, ","), from[0].Header, true
+		}
+		return text[0], from[0].Header, true
+	}
+	var places []string
+	for _, s := range from {
+		key, place := "", ""
+		switch {
+		case s.Header != "":
+			place, key = s.Header, strings.Join(r.Headers[s.Header][:min(1, len(r.Headers[s.Header]))], "")
+		case s.Query != "":
+			place, key = "query parameter "+s.Query, queryParam(r.Query, s.Query)
+		default:
+			place = "cookie " + s.Cookie
+			key, _ = r.Cookie(s.Cookie)
+		}
+		if key != "" {
+			return key, place, true
+		}
+		places = append(places, place)
+	}
+	return "", strings.Join(places, ", "), false
+}
+
+// queryParam returns the first value of a parameter, decoded like Envoy: "+" stays as it is.
+func queryParam(query, name string) string {
+	for pair := range strings.SplitSeq(strings.TrimPrefix(query, "?"), "&") {
+		if n, value, _ := strings.Cut(pair, "="); percentDecoded(n) == name {
+			return percentDecoded(value)
+		}
+	}
+	return ""
+}
+
+var percentCode = regexp.MustCompile("%[0-9A-Fa-f]{2}")
+
+func percentDecoded(text string) string {
+	return percentCode.ReplaceAllStringFunc(text, func(code string) string {
+		plain, _ := hex.DecodeString(code[1:])
+		return string(plain)
+	})
+}
+
+// keySourcesOf returns the places of the key: the route's, or else the service's.
+func keySourcesOf(r seam.Request, filter string) ([]model.KeySource, error) {
 	inner := keyHeader
 	if filter == AnyKeyFilter {
 		inner = anyKeyHeader
@@ -104,18 +154,45 @@ func keyHeaderOf(r seam.Request, filter string) (string, error) {
 		}
 		var message headermutationv3.HeaderMutationPerRoute
 		if err := packed.UnmarshalTo(&message); err != nil {
-			return "", fmt.Errorf("decoding filter %q: %w", spoofFilter, err)
+			return nil, fmt.Errorf("decoding filter %q: %w", spoofFilter, err)
 		}
 		for _, m := range message.GetMutations().GetRequestMutations() {
 			if h := m.GetAppend().GetHeader(); h.GetKey() == inner {
-				if _, name, plain := strings.Cut(h.GetValue(), "%REQ("); plain {
-					return strings.TrimSuffix(name, ")%"), nil
-				}
-				return strings.Split(h.GetValue(), "'")[1], nil // of an optional key
+				return keySources(h.GetValue())
 			}
 		}
 	}
-	return "", fmt.Errorf("explaining filter %q: nothing gives it a key", seam.KeyFilter)
+	return nil, fmt.Errorf("explaining filter %q: nothing gives it a key", seam.KeyFilter)
+}
+
+// keySources reads what passKeys has written.
+func keySources(format string) ([]model.KeySource, error) {
+	_, text, several := strings.Cut(format, "%COALESCE(")
+	if !several {
+		if _, name, plain := strings.Cut(format, "%REQ("); plain {
+			return []model.KeySource{{Header: strings.TrimSuffix(name, ")%")}}, nil
+		}
+		return []model.KeySource{{Header: strings.Split(format, "'")[1]}}, nil // of an optional key
+	}
+	var first struct {
+		Operators []struct{ Command, Param string }
+	}
+	if err := json.Unmarshal([]byte(text[:strings.LastIndex(text, ")")]), &first); err != nil {
+		return nil, fmt.Errorf("explaining filter %q: %w", spoofFilter, err)
+	}
+	var list []model.KeySource
+	for _, o := range first.Operators {
+		switch o.Command {
+		case "REQ":
+			list = append(list, model.KeySource{Header: o.Param})
+		case "QUERY_PARAM":
+			list = append(list, model.KeySource{Query: o.Param})
+		default:
+			name := strings.TrimPrefix(o.Param, cookieBefore)
+			list = append(list, model.KeySource{Cookie: strings.TrimSuffix(name, cookieAfter)})
+		}
+	}
+	return list, nil
 }
 
 // knowsUser reports whether the Envoy's list of keys contains a line.

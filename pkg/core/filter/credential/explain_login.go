@@ -179,5 +179,5 @@ func describeCleaned(r seam.Request) (string, error) {
 	if cookies > 0 {
 		return fmt.Sprintf("removes the gateway's own %d cookies of the login from the request to the backend", cookies), err
 	}
-	return "removes the API key from the request to the backend", err
+	return "removes the gateway's own form of the API key", err
 }

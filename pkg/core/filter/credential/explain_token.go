@@ -68,12 +68,7 @@ func (p *tokenPlace) find(r seam.Request) string {
 		value, _ := r.Cookie(p.cookie)
 		return value
 	case p.query != "":
-		for pair := range strings.SplitSeq(strings.TrimPrefix(r.Query, "?"), "&") {
-			if name, value, _ := strings.Cut(pair, "="); name == p.query {
-				return value
-			}
-		}
-		return ""
+		return queryParam(r.Query, p.query)
 	}
 	// Envoy looks for the prefix anywhere in the value.
 	_, token, found := strings.Cut(r.Header(p.header), p.prefix)

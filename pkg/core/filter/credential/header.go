@@ -10,6 +10,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 const (
@@ -71,19 +72,48 @@ func claimHeaders(t *TokenCheck) []string {
 // Basic. An optional key that is missing sets no header.
 func passKeys(needed *KeyAccess, either *AnyOf) []*mutationv3.HeaderMutation {
 	var list []*mutationv3.HeaderMutation
-	pass := func(to, value string) {
-		list = append(list, set(to, value))
-	}
 	if needed != nil {
-		pass(keyHeader, "Basic %REQ("+needed.Header+")%")
+		list = append(list, set(keyHeader, "Basic "+firstKey(needed.From)))
 	}
-	if either != nil && either.Keys != nil {
+	if either == nil || either.Keys == nil {
+		return list
+	}
+	if header := either.Keys.From[0].Header; len(either.Keys.From) == 1 && header != "" {
 		const given = `%%CEL('%[1]s' in request.headers ? ` +
 			`re.extract(request.headers['%[1]s'], r'^(.*)$', r'Basic \1') : '')%%`
-		pass(anyKeyHeader, fmt.Sprintf(given, either.Keys.Header))
+		return append(list, set(anyKeyHeader, fmt.Sprintf(given, header)))
 	}
-	return list
+	return append(list, set(anyKeyHeader, firstKey(either.Keys.From)),
+		overwrite(anyKeyHeader, "Basic %REQ("+anyKeyHeader+")%"))
 }
+
+// maxKey is the size to which a longer key is cut, which no filter then knows.
+const maxKey = 8192
+
+// firstKey is the format for the first of several places that has a key. Envoy decodes the query.
+func firstKey(from []model.KeySource) string {
+	if header := from[0].Header; len(from) == 1 && header != "" {
+		return "%REQ(" + header + ")%"
+	}
+	var list []seam.Command
+	for _, s := range from {
+		switch {
+		case s.Header != "":
+			list = append(list, seam.Command{Name: "REQ", Parameter: s.Header})
+		case s.Query != "":
+			list = append(list, seam.Command{Name: "QUERY_PARAM", Parameter: s.Query})
+		default:
+			list = append(list, seam.Command{Name: "CEL", Parameter: cookieBefore + s.Cookie + cookieAfter})
+		}
+	}
+	return seam.FirstOf(maxKey, list...)
+}
+
+// cookieBefore and cookieAfter enclose the name of a cookie in an expression for its value.
+const (
+	cookieBefore = `'cookie' in request.headers ? re.extract(request.headers['cookie'], r'^(?:.*?; *)??`
+	cookieAfter  = `="?([^;"]*).*$', r'\1') : ''`
+)
 
 // unchanged is a filter of a listener that changes no header.
 func unchanged(filter string) func(ir.Listener) []seam.Message {
@@ -92,23 +122,21 @@ func unchanged(filter string) func(ir.Listener) []seam.Message {
 	}
 }
 
-// clean removes what backends must not see, except for passwords.
+// clean removes what backends must not see, except for credentials as clients send them.
 func clean(d demands) []seam.Message {
 	list := removeKey(d.allKeys())
 	if d.login != nil {
 		list = append(list, cleanLogin(d.login)...)
-	} else {
-		list = append(list, cleanTokens(d.allTokens())...)
 	}
 	return seam.RequestMutations(cleanFilter, list)
 }
 
-// removeKey removes a key after the filter that reads it.
+// removeKey removes a key in the form in which a filter has read it.
 func removeKey(a *KeyAccess) []*mutationv3.HeaderMutation {
 	if a == nil {
 		return nil
 	}
-	return seam.RemoveHeaders(keyHeader, anyKeyHeader, a.Header)
+	return seam.RemoveHeaders(keyHeader, anyKeyHeader)
 }
 
 // cleanLogin removes the gateway's own cookies.
@@ -124,14 +152,6 @@ func cleanLogin(l *Login) []*mutationv3.HeaderMutation {
 		list = append(list, removeCookie(cookie))
 	}
 	return append(list, tidyCookies()...)
-}
-
-// cleanTokens removes a token that the filter which verifies it does not remove.
-func cleanTokens(t *Tokens) []*mutationv3.HeaderMutation {
-	if t == nil || t.Check.Forward || t.Check.Cookie == "" {
-		return nil
-	}
-	return append([]*mutationv3.HeaderMutation{removeCookie(t.Check.Cookie)}, tidyCookies()...)
 }
 
 // cookieHeader carries the cookies while Cookie is removed.
@@ -152,12 +172,16 @@ func set(name, value string) *mutationv3.HeaderMutation {
 	return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: seam.SetHeader(name, value)}}
 }
 
+// overwrite changes a header that is there.
+func overwrite(name, value string) *mutationv3.HeaderMutation {
+	return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
+		Header: &corev3.HeaderValue{Key: name, Value: value}, AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS,
+	}}}
+}
+
 // removeCookie removes one cookie from the Cookie header.
 func removeCookie(name string) *mutationv3.HeaderMutation {
 	const cookie = "request.headers['cookie']"
-	value := fmt.Sprintf(`%%CEL(%[1]s.matches(r'(^|; *)%[2]s=') ? `+
-		`re.extract(%[1]s, r'^(?:(.*); *)?%[2]s=[^;]*(?:; *(.*))?$', r'\1; \2') : %[1]s)%%`, cookie, name)
-	return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
-		Header: &corev3.HeaderValue{Key: "cookie", Value: value}, AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS,
-	}}}
+	return overwrite("cookie", fmt.Sprintf(`%%CEL(%[1]s.matches(r'(^|; *)%[2]s=') ? `+
+		`re.extract(%[1]s, r'^(?:(.*); *)?%[2]s=[^;]*(?:; *(.*))?$', r'\1; \2') : %[1]s)%%`, cookie, name))
 }

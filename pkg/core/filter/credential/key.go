@@ -35,8 +35,10 @@ const (
 
 // KeyAccess requires an API key.
 type KeyAccess struct {
-	// Header is the name of the header that carries the key, in lower case.
-	Header string `json:"header"`
+	// From has the places of the key in their order. Names of headers are in lower case.
+	From []model.KeySource `json:"from"`
+	// Forward passes the key on to the backend.
+	Forward bool `json:"forward,omitempty"`
 	// Set is the name of the key set. Clients are its allowed clients; nil means
 	// all.
 	Set     string   `json:"set"`
@@ -48,7 +50,7 @@ func addKeys(_ *KeyAccess, f *model.APIKeyFilter, _ seam.Place) (*KeyAccess, err
 }
 
 func keyAccess(f *model.APIKeyFilter) *KeyAccess {
-	a := &KeyAccess{Header: f.Header, Set: f.Keys}
+	a := &KeyAccess{From: f.Sources(), Forward: f.Forward, Set: f.Keys}
 	for _, name := range f.Clients {
 		a.Clients = append(a.Clients, model.ClientID(f.Keys, name))
 	}

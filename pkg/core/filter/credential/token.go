@@ -135,7 +135,7 @@ func ClosedTokenChecks() *jwtv3.JwtAuthentication {
 // too.
 func (t *TokenCheck) Config() *jwtv3.JwtAuthentication {
 	p := &jwtv3.JwtProvider{
-		Issuer: t.Issuer, Audiences: t.Audiences, RequireExpiration: true, Forward: t.Forward,
+		Issuer: t.Issuer, Audiences: t.Audiences, RequireExpiration: true, Forward: t.Forward || t.Query != "", // see hide.go
 		PayloadInMetadata: seam.Claims, ClockSkewSeconds: clockSkewSeconds, JwtCacheConfig: &jwtv3.JwtCacheConfig{},
 		JwksSourceSpecifier: &jwtv3.JwtProvider_LocalJwks{LocalJwks: seam.Inline(t.JWKS)},
 	}
