@@ -33,6 +33,8 @@ const (
 	tracedNone = "traced: 0% of requests"
 	tracedSome = "traced: 1% of requests"
 	tracedAll  = "traced: 100% of requests"
+	tracedB3   = "traced: 0% of requests, `b3`"
+	sentALS    = "access log to Envoy's access log service"
 	triesNone  = "traced: 0% of requests, `upstream_spans`"
 )
 
@@ -102,12 +104,14 @@ func parts() []part {
 			kind: "vh_filter_ipaccess", config: object{"allow_countries": list{"AT", "CH", "DE"}},
 		},
 		{name: collected, envoy: collected, host: "plain"},
+		{name: sentALS, envoy: sentALS, host: "plain"},
 		{name: chosen, envoy: chosen, host: "plain"},
 		{name: textual, envoy: textual, host: "plain"},
 		{name: ofOthers, envoy: ofOthers, host: "plain"},
 		{name: tracedNone, envoy: tracedNone, host: "plain"},
 		{name: tracedSome, envoy: tracedSome, host: "plain"},
 		{name: tracedAll, envoy: tracedAll, host: "plain", batch: 300}, // Envoy sends 50 spans at a time
+		{name: tracedB3, envoy: tracedB3, host: "plain"},
 		{name: triesNone, envoy: triesNone, host: "plain"},
 		{name: "HTTPS", envoy: silent, host: "plain", tls: true, beside: "by hand, HTTPS"},
 		{name: passing, envoy: passing, host: "plain", tls: true, beside: "by hand, HTTPS"},

@@ -86,7 +86,7 @@ func tracingOf(g *model.ParsedGlobalConfig, t *model.ProxyTree, s Settings) (*ir
 	}
 	out := &ir.Tracing{
 		ServiceName: cmp.Or(c.ServiceName, t.Proxy.Name), Sampling: 100,
-		IgnoreParent: c.Parent == model.ParentIgnore, ForceHeader: c.ForceHeader,
+		IgnoreParent: c.Parent == model.ParentIgnore, B3: c.B3, ForceHeader: c.ForceHeader,
 		UpstreamSpans: c.UpstreamSpans,
 	}
 	if c.Sampling != nil {

@@ -20,6 +20,8 @@ type Tracing struct {
 	Sampling float64 `json:"sampling"`
 	// IgnoreParent removes the trace context of clients.
 	IgnoreParent bool `json:"ignoreParent,omitempty"`
+	// B3 reads the trace context of clients in the form of Zipkin, too.
+	B3 bool `json:"b3,omitempty"`
 	// ForceHeader is a header whose requests are always traced; empty means none.
 	ForceHeader string `json:"forceHeader,omitempty"`
 	// UpstreamSpans adds a span for each try at an upstream.

@@ -28,6 +28,8 @@ type TracingConfig struct {
 	// the header is removed. Default: respect.
 	// +enum=[ParentRespect, ParentIgnore]
 	Parent string `json:"parent,omitempty"`
+	// Where a client sends no traceparent, its b3 or X-B3 headers (Zipkin) count as one. Default: false.
+	B3 bool `json:"b3,omitempty"`
 	// A request with this header is always traced. Default: none.
 	ForceHeader string `json:"force_header,omitempty"`
 	// The name of the gateway in traces (service.name). Default: the name of the proxy.
@@ -79,6 +81,9 @@ func readTracing(v *validator, at, _ string, config JSON) Spec {
 	v.credential(at+".credential", c.Credential)
 	v.sampling(at+".sampling", c.Sampling)
 	v.oneOf(at+".parent", c.Parent, []string{ParentRespect, ParentIgnore})
+	if c.B3 && c.Parent == ParentIgnore {
+		v.add(at+".b3", "cannot be with parent %s, which reads no trace of a client", ParentIgnore)
+	}
 	if c.ForceHeader != "" {
 		v.recordedHeader(at+".force_header", c.ForceHeader)
 	}

@@ -32,6 +32,13 @@ var _ = Describe("Spans and logs", func() {
 		Entry("no collector", model.GlobalConfigAccessLog, `{"credential":{"secret":"k"}}`, "config.credential is for a collector; name it in upstream"),
 	)
 
+	It("join the traces of Zipkin's clients only where they join any", func() {
+		Expect(refusals(model.GlobalConfigTracing, `{"upstream":"c","b3":true}`)).To(BeEmpty())
+		Expect(refusals(model.GlobalConfigTracing, `{"upstream":"c","b3":true,"parent":"ignore"}`)).To(Equal([]string{
+			"config.b3 cannot be with parent ignore, which reads no trace of a client",
+		}))
+	})
+
 	DescribeTable("have no header with a secret", func(header, message string) {
 		for kind, config := range map[string]string{
 			model.GlobalConfigTracing:   `{"upstream":"c","tags":[{"name":"a","header":%[1]q},{"name":"b","response_header":%[1]q}],"force_header":%[1]q}`,

@@ -120,8 +120,13 @@ func (h headers) applyEarlyMutation(l *hcmv3.HttpConnectionManager) error {
 		}
 		for _, m := range list.GetMutations() {
 			switch action := m.GetAction().(type) {
+			case *mutationv3.HeaderMutation_Remove:
+				delete(h, action.Remove)
 			case *mutationv3.HeaderMutation_Append:
-				seam.Apply(h, m, "")
+				// What is made of the headers of a trace (CEL) decides nothing here.
+				if !strings.HasPrefix(action.Append.GetHeader().GetValue(), "%CEL(") {
+					seam.Apply(h, m, "")
+				}
 			case *mutationv3.HeaderMutation_RemoveOnMatch_:
 				for name := range h {
 					matches, _, err := seam.Matches(action.RemoveOnMatch.GetKeyMatcher(), name)

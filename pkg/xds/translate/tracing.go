@@ -121,5 +121,8 @@ func traceHeaders(t *ir.Tracing) []*mutationv3.HeaderMutation {
 			Append: seam.SetHeader(forceTrace, "%REQ("+name+"):64%"),
 		}})
 	}
+	if t.B3 {
+		list = append(list, b3Headers()...)
+	}
 	return list
 }
