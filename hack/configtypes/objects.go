@@ -144,8 +144,14 @@ func (w *writer) fieldSchema(kind model.Kind, f field, at place, configs []confi
 		return reference("schemas", "Tags"), nil
 	case is(f.expr, "Tags"):
 		return reference("schemas", "TagsField"), nil
+	case is(f.expr, "Groups") && at == inAnswer:
+		return reference("schemas", "Groups"), nil
+	case is(f.expr, "Groups"):
+		return reference("schemas", "GroupsField"), nil
 	case is(f.expr, "RouteConfig") && at == inBody:
 		d.keywords["anyOf"] = references("schemas", []string{"RouteConfig", "Text"})
+	case is(f.expr, "ConsumerCredentials") && at == inBody:
+		d.keywords["anyOf"] = references("schemas", []string{"ConsumerCredentials", "Text"})
 	case is(f.expr, "JSON") && at == inBody:
 		d.keywords["anyOf"] = references("schemas", append(forms(configs), "Text"))
 	case is(f.expr, "JSON"):

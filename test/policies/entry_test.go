@@ -25,6 +25,7 @@ var policies = sync.OnceValue(func() []policy {
 		bodyLimit(),
 		canary(),
 		compress(),
+		consumer(),
 		cors(),
 		csrf(),
 		directResponse(),

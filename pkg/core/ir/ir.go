@@ -73,6 +73,8 @@ type Listener struct {
 	Keys []APIKey `json:"keys,omitempty"`
 	// AnyKeys are the keys of the sets that are one of several credentials.
 	AnyKeys []APIKey `json:"anyKeys,omitempty"`
+	// Consumers are all consumers if a route looks them up, set and delivered as Keys are.
+	Consumers []Consumer `json:"consumers,omitempty"`
 }
 
 // Clients bounds what the connections of clients to a listener may cost. 0 means the default of translate, which is

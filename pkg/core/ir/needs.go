@@ -19,6 +19,8 @@ type Needs struct {
 	// AnyKeySets are the sets whose keys are one of several credentials, sorted, without
 	// duplicates.
 	AnyKeySets []string
+	// Consumers means that some routes look consumers up.
+	Consumers bool
 	// Countries and Networks mean that some routes allow or deny clients by these: the Envoy needs a database.
 	Countries, Networks bool
 	// HTTPS means that some services have a certificate.
@@ -35,6 +37,7 @@ func (n Needs) Merge(others ...Needs) Needs {
 	for _, o := range others {
 		n.RateLimits = n.RateLimits || o.RateLimits
 		n.HTTPS = n.HTTPS || o.HTTPS
+		n.Consumers = n.Consumers || o.Consumers
 		n.Countries, n.Networks = n.Countries || o.Countries, n.Networks || o.Networks
 		domains, chains = append(domains, o.RateLimitDomains...), append(chains, o.Chains...)
 		sets, anySets = append(sets, o.KeySets...), append(anySets, o.AnyKeySets...)
@@ -76,7 +79,7 @@ func (n Needs) HasWildcard() bool {
 
 // Equal reports whether n and o need the same listeners.
 func (n Needs) Equal(o Needs) bool {
-	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && n.Countries == o.Countries && n.Networks == o.Networks && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) && slices.Equal(n.KeySets, o.KeySets) && slices.Equal(n.AnyKeySets, o.AnyKeySets) &&
+	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && n.Consumers == o.Consumers && n.Countries == o.Countries && n.Networks == o.Networks && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) && slices.Equal(n.KeySets, o.KeySets) && slices.Equal(n.AnyKeySets, o.AnyKeySets) &&
 		slices.EqualFunc(n.Chains, o.Chains, func(a, b TLSChain) bool {
 			return a.Name == b.Name && slices.Equal(a.ServerNames, b.ServerNames) && slices.Equal(a.Pairs, b.Pairs) &&
 				(a.ClientCA == nil) == (b.ClientCA == nil) && (a.ClientCA == nil || *a.ClientCA == *b.ClientCA)

@@ -106,7 +106,9 @@ type Config struct {
 	children map[Key]referrers
 	services map[string]*ServiceTree
 	proxies  map[string]*ProxyTree
-	globals  map[Key]*ParsedGlobalConfig
+	// consumers are by name. No tree has them.
+	consumers map[string]*Consumer
+	globals   map[Key]*ParsedGlobalConfig
 	// learned is Change.Learned, endpoints Change.Endpoints without the nil ones.
 	learned   map[Key]*Provider
 	endpoints map[Key]*Endpoints
@@ -115,12 +117,13 @@ type Config struct {
 // NewConfig returns an empty configuration at revision 0.
 func NewConfig() *Config {
 	return &Config{
-		objects:  map[Key]Object{},
-		children: map[Key]referrers{},
-		services: map[string]*ServiceTree{},
-		proxies:  map[string]*ProxyTree{},
-		globals:  map[Key]*ParsedGlobalConfig{},
-		learned:  map[Key]*Provider{}, endpoints: map[Key]*Endpoints{},
+		objects:   map[Key]Object{},
+		children:  map[Key]referrers{},
+		services:  map[string]*ServiceTree{},
+		proxies:   map[string]*ProxyTree{},
+		consumers: map[string]*Consumer{},
+		globals:   map[Key]*ParsedGlobalConfig{},
+		learned:   map[Key]*Provider{}, endpoints: map[Key]*Endpoints{},
 	}
 }
 
@@ -134,6 +137,8 @@ type Touched struct {
 	Upstreams []string
 	// KeySets are those that have other keys than before, sorted, which touches no tree.
 	KeySets []string
+	// Consumers means that some are others than before, which touches no tree.
+	Consumers bool
 }
 
 // Mark is where c is.
@@ -197,9 +202,11 @@ func (c *Config) Proxies() ([]string, error) { return slices.Collect(maps.Keys(c
 // in proportion to the change and the trees that it touches.
 func (c *Config) Apply(ch Change) Touched {
 	c.Revision, c.ID = ch.Revision, ch.ID
-	changed, sets := make([]Key, 0, len(ch.Entries)), map[string]bool{}
+	changed, sets, consumers := make([]Key, 0, len(ch.Entries)), map[string]bool{}, false
 	put := func(key Key, obj Object) {
 		switch there := c.put(key, obj); {
+		case there && key.Kind == KindConsumer:
+			consumers = true
 		case there && key.Root().Kind == KindKeySet:
 			sets[key.Root().Name()] = true
 		case there:
@@ -249,7 +256,15 @@ func (c *Config) Apply(ch Change) Touched {
 		Proxies:   slices.Sorted(maps.Keys(reached.Proxies)),
 		Upstreams: c.moved(before),
 		KeySets:   slices.Sorted(maps.Keys(sets)),
+		Consumers: consumers,
 	}
+}
+
+// Consumers lists all consumers, sorted by name.
+func (c *Config) Consumers() []*Consumer {
+	list := slices.Collect(maps.Values(c.consumers))
+	slices.SortFunc(list, func(a, b *Consumer) int { return cmp.Compare(a.Name, b.Name) })
+	return list
 }
 
 // Keys lists the keys of a set, sorted by name.
@@ -291,6 +306,9 @@ func (c *Config) put(key Key, obj Object) bool {
 		c.unlink(key, old)
 		delete(c.objects, key)
 		delete(c.globals, key)
+		if key.Kind == KindConsumer {
+			delete(c.consumers, key.Name())
+		}
 	}
 	if obj == nil {
 		delete(c.endpoints, key)
@@ -299,8 +317,11 @@ func (c *Config) put(key Key, obj Object) bool {
 		obj = c.parsed(key, obj)
 		c.objects[key] = obj
 		c.link(key, obj)
-		if g, ok := obj.(*ParsedGlobalConfig); ok {
-			c.globals[key] = g
+		switch o := obj.(type) {
+		case *ParsedGlobalConfig:
+			c.globals[key] = o
+		case *Consumer:
+			c.consumers[o.Name] = o
 		}
 	}
 	return old != nil || obj != nil

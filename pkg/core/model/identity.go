@@ -57,6 +57,8 @@ func addIdentity(spec Spec, sets, reads map[string]bool) {
 		if f.JWT != nil {
 			addIdentity(f.JWT, sets, reads)
 		}
+	case *ConsumerFilter:
+		add(f.NameHeader, f.GroupsHeader)
 	case *ExtAuthzFilter:
 		add(f.UpstreamHeaders...)
 	case *ExtProcFilter:

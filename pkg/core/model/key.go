@@ -162,5 +162,8 @@ func SecretKey(name string) Key { return NewKey(KindSecret, name) }
 // KeySetKey is the key of the key set called name.
 func KeySetKey(name string) Key { return NewKey(KindKeySet, name) }
 
+// ConsumerKey is the key of a consumer.
+func ConsumerKey(name string) Key { return NewKey(KindConsumer, name) }
+
 // APIKeyKey is the key of an API key of a set.
 func APIKeyKey(set, name string) Key { return NewKey(KindAPIKey, set, name) }

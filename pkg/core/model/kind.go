@@ -18,6 +18,7 @@ const (
 	KindSecret            Kind = "secret"
 	KindKeySet            Kind = "keyset"
 	KindAPIKey            Kind = "key"
+	KindConsumer          Kind = "consumer"
 	KindRouteUpstream     Kind = "route_upstream"
 	KindRouteFilter       Kind = "route_filter"
 	KindServiceFilter     Kind = "service_filter"
@@ -70,6 +71,7 @@ var table = [...]KindRow{ //nolint:gochecknoglobals // never written: a constant
 		Kind: KindAPIKey, Path: path{KindKeySet, KindAPIKey},
 		New: func(n parts) Object { return &APIKey{KeySet: n[0], Name: n[1]} },
 	},
+	{Kind: KindConsumer, Path: path{KindConsumer}, New: func(n parts) Object { return &Consumer{Name: n[0]} }},
 	{
 		Kind: KindFilter, Path: path{KindFilter}, Names: [3]Kind{KindSecret, KindUpstream, KindKeySet},
 		New: func(n parts) Object { return &Filter{Name: n[0]} },

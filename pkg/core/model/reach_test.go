@@ -122,6 +122,8 @@ var _ = Describe("Reach", func() {
 				want := model.Touched{Services: slices.Sorted(maps.Keys(services)), Proxies: slices.Sorted(maps.Keys(proxies))}
 				if key.Root().Kind == model.KindKeySet { // no tree has keys
 					Expect(touched).To(Equal(model.Touched{KeySets: []string{key.Root().Name()}}))
+				} else if key.Kind == model.KindConsumer { // nor consumers
+					Expect(touched).To(Equal(model.Touched{Consumers: true}))
 				} else {
 					Expect(touched).To(Equal(want), "seed %d revision %d: %v", seed, revision+1, key)
 				}

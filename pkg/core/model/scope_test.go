@@ -11,7 +11,7 @@ var _ = Describe("Filters of a proxy", func() {
 	// A new type is added to one of these lists.
 	combine := []string{model.FilterRateLimit, model.FilterRBAC, model.FilterHeaders, model.FilterIPAccess, model.FilterCSRF}
 	replace := []string{
-		model.FilterJWT, model.FilterAPIKey, model.FilterBasicAuth, model.FilterAnyOf, model.FilterExtAuthz, model.FilterExtProc,
+		model.FilterJWT, model.FilterAPIKey, model.FilterBasicAuth, model.FilterAnyOf, model.FilterConsumer, model.FilterExtAuthz, model.FilterExtProc,
 		model.FilterCORS, model.FilterRequestID, model.FilterTracing, model.FilterAccessLog, model.FilterBodyLimit,
 		model.FilterCompress, model.FilterErrorPage, model.FilterFault, model.FilterMaintenance, model.FilterLua, model.FilterGRPCWeb,
 	}

@@ -61,6 +61,9 @@ func filterTypes() []configType {
 			name: FilterAnyOf, on: []Kind{KindRoute, KindService}, secrets: []string{BasicAuthInAnyOf + "." + passwordKey},
 			names: anyOfNames(), read: readAnyOf,
 		},
+		{
+			name: FilterConsumer, on: []Kind{KindRoute, KindService}, alone: "say which consumers are accepted", read: readConsumer,
+		},
 		{name: FilterRBAC, on: []Kind{KindRoute, KindService}, addsUp: true, read: readRBAC},
 		{
 			name: FilterExtAuthz, on: []Kind{KindRoute, KindService}, alone: "name the server that decides",
@@ -143,6 +146,7 @@ const (
 	FilterAPIKey              = "http_filter_apikey"
 	FilterBasicAuth           = "http_filter_basicauth"
 	FilterAnyOf               = "http_filter_anyof"
+	FilterConsumer            = "http_filter_consumer"
 	FilterAffinity            = "route_filter_affinity"
 	FilterCanary              = "route_filter_canary"
 	FilterMirror              = "route_filter_mirror"

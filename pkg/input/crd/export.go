@@ -73,7 +73,7 @@ func Export(doc *document.Document, options ExportOptions) (objects *Objects, to
 		e.upstream(e.source.objects[key].(*model.Upstream))
 	}
 	e.hosts()
-	e.filtersOfProxies()
+	e.withoutPlace()
 	e.settings()
 	if err := e.err("this configuration cannot be carried to Kubernetes as it is:"); err != nil {
 		return nil, nil, err
@@ -230,8 +230,11 @@ func (e *exporter) certificates(s *model.Service, vh *gatewayv1.VirtualHost) {
 	}
 }
 
-// filtersOfProxies refuses what Kubernetes has no place for: a RouteFilter belongs to a namespace, and a proxy to none.
-func (e *exporter) filtersOfProxies() {
+// withoutPlace refuses what Kubernetes has no place for: a RouteFilter belongs to a namespace, and a proxy to none.
+func (e *exporter) withoutPlace() {
+	for _, key := range e.source.keys(model.KindConsumer, "") {
+		e.add("%s: delete it, since no object of Kubernetes is a consumer", key.Path())
+	}
 	for _, key := range e.source.keys(model.KindProxy, "") {
 		for _, name := range e.source.attached[key][model.KindProxyFilter] {
 			e.add("%s has the filter %q: attach it to services, since no object of Kubernetes is a proxy", key.Path(), name)

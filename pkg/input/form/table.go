@@ -43,6 +43,8 @@ func fieldOf(name string, t reflect.Type, i int) Field {
 		return object(name, at[model.JSON](i), model.CompactJSON)
 	case reflect.TypeFor[model.RouteConfig]():
 		return object(name, at[model.RouteConfig](i), model.ParseRouteConfig)
+	case reflect.TypeFor[model.ConsumerCredentials]():
+		return object(name, at[model.ConsumerCredentials](i), model.ParseConsumerCredentials)
 	case reflect.TypeFor[int]():
 		return integer(name, at[int](i))
 	case reflect.TypeFor[bool]():

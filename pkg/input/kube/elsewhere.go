@@ -28,6 +28,8 @@ func (w *Watch) Elsewhere(key model.Key) string {
 		edit = "secrets are the Secrets that objects name; edit those with kubectl"
 	case model.KindKeySet, model.KindAPIKey:
 		edit = "key sets are the Secrets that RouteFilters name in keys; edit those with kubectl"
+	case model.KindConsumer:
+		edit = "there are no consumers in Kubernetes mode"
 	case model.KindProxy:
 		edit = "its proxies are those of --kubernetes-proxies, " +
 			"their fields are in the file of --kubernetes-proxy-settings, " +

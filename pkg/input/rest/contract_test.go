@@ -303,7 +303,7 @@ var _ = Describe("The contract", func() {
 				To(ConsistOf(properties(operation.RequestBody.Value.Content[form].Schema)), name)
 			seen++
 		}
-		Expect(seen).To(Equal(9 + 9 + 4 + 3)) // POST, PUT, uploads, tokens
+		Expect(seen).To(Equal(10 + 10 + 4 + 3)) // POST, PUT, uploads, tokens
 	})
 
 	It("finds the same operation as the router", func() {

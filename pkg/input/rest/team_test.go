@@ -141,6 +141,8 @@ var _ = Describe("An editor", func() {
 		Entry(nil, "POST", "/service/deepcopy/a-shop/x", "fqdn=x.a.test"),
 		Entry(nil, "POST", "/upstream/copy/b-blue/x", "tags=a"),
 		Entry(nil, "PATCH", "/secret/a-secret", "Secret_value=x"),
+		Entry(nil, "POST", "/consumer", "Consumer_name=x&tags=a&Consumer_groups=gold@a&Consumer_credentials="+url.QueryEscape(`{"keys":["a-keys/x"],"users":["a-keys/ann"]}`)),
+		Entry(nil, "POST", "/consumer", "Consumer_name=x&tags=a"),
 	)
 
 	DescribeTable("is refused, and told which object lacks which right:", func(method, path, fields string, errs ...string) {
@@ -189,6 +191,20 @@ var _ = Describe("An editor", func() {
 			"/filter/x", "/globalconfig/nope does not exist, and another team may create it"),
 		Entry(nil, "POST", "/proxy/inner/service/a-shop", "", "/proxy/inner/service/a-shop", "/proxy/inner is neither the team's own nor has the tag shared"),
 		Entry(nil, "DELETE", "/proxy/edge/service/b-shop", "", "/proxy/edge/service/b-shop", "/service/b-shop does not have the tag of the token"),
+		Entry(nil, "POST", "/consumer", "Consumer_name=x", "/consumer/x", "needs the tag a"),
+		Entry("joins the groups of others", "POST", "/consumer", "Consumer_name=x&tags=a&Consumer_groups=admins,gold@b,gold@ab,a", "/consumer/x", "group a does not end in @ and a tag of the token, such as gold@a",
+			"/consumer/x", "group admins does not end in @ and a tag of the token, such as gold@a",
+			"/consumer/x", "group gold@ab does not end in @ and a tag of the token, such as gold@a",
+			"/consumer/x", "group gold@b does not end in @ and a tag of the token, such as gold@a"),
+		Entry("takes credentials of others", "POST", "/consumer", "Consumer_name=x&tags=a&Consumer_credentials="+url.QueryEscape(`{"keys":["b-keys/k","all-keys/k","a-keys/k","later/k"],"users":["b-keys/ann"]}`),
+			"/consumer/x", "/filter/b-keys does not have the tag of the token, and nor do its credentials",
+			"/consumer/x", "/keyset/all-keys does not have the tag of the token, and nor do its credentials",
+			"/consumer/x", "/keyset/b-keys does not have the tag of the token, and nor do its credentials",
+			"/consumer/x", "/keyset/later does not exist, and another team may create it"),
+		Entry("takes a subject", "POST", "/consumer", "Consumer_name=x&tags=a&Consumer_credentials="+url.QueryEscape(`{"tokens":[{"issuer":"https://i.test","subject":"mallory"}]}`),
+			"/consumer/x", "only an admin may give a consumer a token or a certificate: their issuers are no team's"),
+		Entry("takes a certificate", "POST", "/consumer", "Consumer_name=x&tags=a&Consumer_credentials="+url.QueryEscape(`{"certificates":[{"dns":"a.test"}]}`),
+			"/consumer/x", "only an admin may give a consumer a token or a certificate: their issuers are no team's"),
 		Entry(nil, "POST", "/proxy", "Name=x&tags=a", "/proxy/x", "only an admin may change this: it affects others too"),
 		Entry(nil, "PATCH", "/proxy/edge", "Http_port=81", "/proxy/edge", "only an admin may change this: it affects others too"),
 		Entry(nil, "DELETE", "/proxy/inner", "", "/proxy/inner", "only an admin may change this: it affects others too",
@@ -334,7 +350,7 @@ var _ = Describe("The rights of a team", func() {
 		a := startAPI(guarded)
 		for _, kind := range model.Kinds() {
 			got := refusals(a, model.NewKey(kind, slices.Repeat([]string{"x"}, kindNames(kind))...).New())
-			ours := slices.Contains([]model.Kind{"service", "upstream", "filter", "secret", "keyset"}, kind)
+			ours := slices.Contains([]model.Kind{"service", "upstream", "filter", "secret", "keyset", "consumer"}, kind)
 			part := slices.Contains([]model.Kind{"route", "key", "route_upstream", "route_filter", "service_filter", "service_secret", "proxy_service"}, kind)
 			admins := slices.Contains([]model.Kind{"proxy", "globalconfig", "proxy_globalconfig", "proxy_filter"}, kind)
 			Expect([]bool{ours, part, admins}).To(ContainElement(true), "%s is new: give it a rule in CheckTeam, or name it here", kind)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -101,7 +102,7 @@ func (t Team) mayHave(host string) bool {
 // IsTeamKind reports whether the objects of a kind may be a team's own. Those of others are the admins'.
 func IsTeamKind(kind model.Kind) bool {
 	switch kind {
-	case model.KindService, model.KindUpstream, model.KindFilter, model.KindSecret, model.KindKeySet:
+	case model.KindService, model.KindUpstream, model.KindFilter, model.KindSecret, model.KindKeySet, model.KindConsumer:
 		return true
 	}
 	return false
@@ -201,7 +202,45 @@ func (c *teamCheck) object(w Written) error {
 			}
 		}
 	}
+	if consumer, ok := w.After.(*model.Consumer); ok {
+		if err := c.consumer(w.Key, consumer); err != nil {
+			return err
+		}
+	}
 	return c.uses(w)
+}
+
+// consumer requires that all that makes a consumer powerful is the team's: otherwise a team could put itself into a
+// group that opens the services of another one, or take a credential from its owner.
+func (c *teamCheck) consumer(subject model.Key, consumer *model.Consumer) error {
+	for _, group := range consumer.Groups {
+		if !slices.Contains(c.team.Tags, model.GroupTeam(group)) {
+			c.refuse(subject, "group %s does not end in @ and a tag of the token, such as gold@%s", group, c.team.Tags[0])
+		}
+	}
+	owners := map[model.Key]bool{}
+	for _, key := range consumer.Credentials.Keys {
+		set, _, _ := strings.Cut(key, "/")
+		owners[model.KeySetKey(set)] = true
+	}
+	for _, user := range consumer.Credentials.Users {
+		filter, _, _ := strings.Cut(user, "/")
+		owners[model.FilterKey(filter)] = true
+	}
+	for _, owner := range slices.SortedFunc(maps.Keys(owners), func(a, b model.Key) int { return strings.Compare(a.Path(), b.Path()) }) {
+		switch obj, err := c.reader.Get(owner); {
+		case model.IsKind(err, model.NotFound):
+			c.refuse(subject, "%s does not exist, and another team may create it", owner.Path())
+		case err != nil:
+			return err
+		case !c.team.owns(obj):
+			c.refuse(subject, "%s does not have the tag of the token, and nor do its credentials", owner.Path())
+		}
+	}
+	if len(consumer.Credentials.Tokens)+len(consumer.Credentials.Certificates) > 0 {
+		c.refuse(subject, "only an admin may give a consumer a token or a certificate: their issuers are no team's")
+	}
+	return nil
 }
 
 // foreign says why an object is not the team's, before or after the change.

@@ -190,7 +190,7 @@ func (b *Build) Apply(change model.Change) Result {
 	b.applyAssignments(touched.Upstreams, &result)
 	b.moveEndpoints(change, touched.Upstreams, dirty)
 	for name, state := range b.proxies {
-		if state.keyLists.hasAny(touched.KeySets) {
+		if state.keyLists.hasAny(touched) {
 			relisten[name], dirty[name] = b.config.Proxy(name), state
 		}
 	}
@@ -294,7 +294,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 		p = &proxy{
 			name: name, builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{},
 			scoped: map[string]*scopedService{}, troubled: map[string]*scopedService{},
-			keyLists: keyLists{credential.AnyKeyFilter: {}, seam.KeyFilter: {}},
+			keyLists: newKeyLists(),
 		}
 		b.proxies[name] = p
 		p.builder.AssignWith(b.assignmentOf)

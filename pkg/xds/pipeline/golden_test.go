@@ -16,6 +16,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	basicauthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/basic_auth/v3"
 	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	. "github.com/onsi/ginkgo/v2"
@@ -66,6 +67,8 @@ type resources struct {
 	Providers []json.RawMessage `json:"providers,omitempty"`
 	// Keys are the API keys, if there are any.
 	Keys json.RawMessage `json:"keys,omitempty"`
+	// Consumers are the tables of the script, if there are any consumers.
+	Consumers string `json:"consumers,omitempty"`
 	// RateLimits are the filters of the proxy's own domain, if it has one.
 	RateLimits []json.RawMessage `json:"rate_limits,omitempty"`
 	// Certificates are the certificates that are looked up.
@@ -99,7 +102,7 @@ func readable(s *snapshot.Snapshot) resources {
 	for _, r := range s.Providers {
 		out.Providers = append(out.Providers, readableProto(r, &jwtv3.JwtAuthentication{}))
 	}
-	out.Keys, out.RateLimits = readableKeys(s), readableRateLimits(s)
+	out.Keys, out.Consumers, out.RateLimits = readableKeys(s), readableConsumers(s), readableRateLimits(s)
 	for _, c := range s.Certificates {
 		r, pattern := s.Certificate(c.Name)
 		Expect(pattern).To(Equal(c.Name))
@@ -124,6 +127,23 @@ func readableKeys(s *snapshot.Snapshot) json.RawMessage {
 		}
 	}
 	return nil
+}
+
+// readableConsumers returns the tables of the script that finds consumers; empty if they are.
+func readableConsumers(s *snapshot.Snapshot) string {
+	var e corev3.TypedExtensionConfig
+	var script luav3.Lua
+	for _, r := range s.Extensions {
+		if r.Name == credential.ConsumerFilter {
+			Expect(r.Body.UnmarshalTo(&e)).To(Succeed())
+			Expect(e.GetTypedConfig().UnmarshalTo(&script)).To(Succeed())
+		}
+	}
+	tables, _, _ := strings.Cut(script.GetDefaultSourceCode().GetInlineString(), "-- ")
+	if strings.HasPrefix(tables, "local first = {}") {
+		return ""
+	}
+	return tables
 }
 
 // readableRateLimits returns the filters of a proxy's own domain; nil if it has none.

@@ -1,71 +1,118 @@
 package pipeline
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// keyLists are the sets that a proxy's routes have required since the program started, by the list that
-// contains their keys. Envoys may still have routes that require them.
+// keyLists are the parts of lists that a proxy's routes have required since the program started: sets of keys, and all
+// consumers, by the list that contains them. Envoys may still have routes that require them.
 type keyLists map[string]map[string]bool
 
-// setsOf returns the key sets that routes require, by the list that contains their keys.
-func setsOf(needs ir.Needs) map[string][]string {
-	return map[string][]string{seam.KeyFilter: needs.KeySets, credential.AnyKeyFilter: needs.AnyKeySets}
+// lists returns the names of the lists, in their order.
+func lists() []string {
+	return []string{credential.AnyKeyFilter, seam.KeyFilter, credential.ConsumerFilter}
+}
+
+// newKeyLists returns lists without parts.
+func newKeyLists() keyLists {
+	k := keyLists{}
+	for _, list := range lists() {
+		k[list] = map[string]bool{}
+	}
+	return k
+}
+
+// partNames returns the parts that routes require, by the list that contains them.
+func partNames(needs ir.Needs) map[string][]string {
+	parts := map[string][]string{seam.KeyFilter: needs.KeySets, credential.AnyKeyFilter: needs.AnyKeySets}
+	if needs.Consumers {
+		parts[credential.ConsumerFilter] = []string{credential.AllConsumers}
+	}
+	return parts
 }
 
 // partsOf returns the parts of lists that a host with the needs names.
 func partsOf(needs ir.Needs) []snapshot.Part {
-	var list []snapshot.Part
-	for _, filter := range []string{credential.AnyKeyFilter, seam.KeyFilter} {
-		for _, set := range setsOf(needs)[filter] {
-			list = append(list, snapshot.Part{Extension: filter, Name: set})
+	var parts []snapshot.Part
+	for _, list := range lists() {
+		for _, name := range partNames(needs)[list] {
+			parts = append(parts, snapshot.Part{Extension: list, Name: name})
 		}
 	}
-	return list
+	return parts
 }
 
-// hasAny reports whether a list has, or had, one of the sets.
-func (k keyLists) hasAny(sets []string) bool {
-	return slices.ContainsFunc(sets, func(set string) bool {
-		return k[seam.KeyFilter][set] || k[credential.AnyKeyFilter][set]
-	})
-}
-
-// listKeys returns the lists of a proxy. Sets that are no longer required have the keys that are valid
-// now: a revoked key is revoked everywhere.
-func (b *Build) listKeys(p *proxy) []*snapshot.List {
-	var lists []*snapshot.List
-	for _, filter := range []string{credential.AnyKeyFilter, seam.KeyFilter} {
-		had := p.keyLists[filter]
-		wanted, keys := setsOf(p.needs)[filter], map[string][]ir.APIKey{}
-		for _, set := range wanted {
-			had[set] = true
-		}
-		for set := range had {
-			if keys[set] = credential.Keys(b.config.Keys(set)); len(keys[set]) == 0 && !slices.Contains(wanted, set) {
-				delete(keys, set)
-			}
-		}
-		others := slices.DeleteFunc(slices.Sorted(maps.Keys(keys)), func(set string) bool {
-			return slices.Contains(wanted, set)
+// hasAny reports whether a list has, or had, something that a change touched.
+func (k keyLists) hasAny(touched model.Touched) bool {
+	return touched.Consumers && k[credential.ConsumerFilter][credential.AllConsumers] ||
+		slices.ContainsFunc(touched.KeySets, func(set string) bool {
+			return k[seam.KeyFilter][set] || k[credential.AnyKeyFilter][set]
 		})
-		lists = append(lists, snapshot.NewList(filter, wanted, others, func(sets []string) (*snapshot.Resource, error) {
-			var all []ir.APIKey
-			for _, set := range sets {
-				all = append(all, keys[set]...)
+}
+
+// listKeys returns the lists of a proxy. Parts that are no longer required have what is valid now: a revoked key is
+// revoked everywhere.
+func (b *Build) listKeys(p *proxy) []*snapshot.List {
+	var all []*snapshot.List
+	for _, list := range lists() {
+		had, wanted := p.keyLists[list], partNames(p.needs)[list]
+		for _, name := range wanted {
+			had[name] = true
+		}
+		var others []string
+		for name := range had {
+			if !slices.Contains(wanted, name) && !b.isEmpty(list, name) {
+				others = append(others, name)
 			}
-			out, err := credential.KeyList(filter, all)
+		}
+		slices.Sort(others)
+		all = append(all, snapshot.NewList(list, wanted, others, b.joiner(list, slices.Concat(wanted, others))))
+	}
+	return all
+}
+
+// isEmpty reports whether a part of a list has nothing.
+func (b *Build) isEmpty(list, part string) bool {
+	if list == credential.ConsumerFilter {
+		return len(b.config.Consumers()) == 0
+	}
+	return len(b.config.Keys(part)) == 0
+}
+
+// joiner returns what joins a list from parts with what they have now.
+func (b *Build) joiner(list string, parts []string) func(parts []string) (*snapshot.Resource, error) {
+	if list == credential.ConsumerFilter {
+		if len(parts) == 0 {
+			return nil
+		}
+		consumers := b.config.Consumers()
+		return func([]string) (*snapshot.Resource, error) {
+			out, err := credential.ConsumerList(credential.Consumers(consumers))
 			if err != nil {
 				return nil, err
 			}
 			return snapshot.NewExtension(out)
-		}))
+		}
 	}
-	return lists
+	keys := map[string][]ir.APIKey{}
+	for _, set := range parts {
+		keys[set] = credential.Keys(b.config.Keys(set))
+	}
+	return func(sets []string) (*snapshot.Resource, error) {
+		var all []ir.APIKey
+		for _, set := range sets {
+			all = append(all, keys[set]...)
+		}
+		out, err := credential.KeyList(list, all)
+		if err != nil {
+			return nil, err
+		}
+		return snapshot.NewExtension(out)
+	}
 }

@@ -75,6 +75,9 @@ func (b *Build) listeners(tree *model.ProxyTree, p *proxy, services []string, l4
 	for _, set := range needs.AnyKeySets {
 		list[0].AnyKeys = append(list[0].AnyKeys, credential.Keys(b.config.Keys(set))...)
 	}
+	if needs.Consumers {
+		list[0].Consumers = credential.Consumers(b.config.Consumers())
+	}
 	https := b.httpsListener(tree, p, needs, services, l4)
 	if https == nil {
 		return list

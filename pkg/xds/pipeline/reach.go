@@ -77,6 +77,13 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 		}
 	}
 	keyed := slices.ContainsFunc(keys, func(k model.Key) bool { return k.Root().Kind == model.KindKeySet })
+	if slices.ContainsFunc(keys, func(k model.Key) bool { return k.Kind == model.KindConsumer }) {
+		for name, p := range b.proxies {
+			if p.needs.Consumers {
+				reach[name] = Reach{Services: reach[name].Services, Listeners: true, All: reach[name].All}
+			}
+		}
+	}
 	for service, proxies := range served {
 		for _, proxy := range proxies {
 			if services[proxy] == nil {

@@ -61,6 +61,16 @@ func Filters() []seam.Filter {
 			Type: model.FilterAnyOf, Config: seam.Adds(anyOfKey, addAnyOf),
 			Listener: refuseAll(anyFilter, noCredential), Identifies: true, Refuse: refuseNoneOf, Describe: describeAny,
 		}),
+		row(ConsumerFilter, lookUpConsumer, nil, seam.Filter{
+			Type: model.FilterConsumer, Config: consumerConfig(),
+			Listener: noConsumers, Resources: consumerResources, Describe: describeConsumer,
+			Identity: &seam.Identity{
+				Needs: "the consumer, and no http_filter_consumer finds one there", Find: findConsumer,
+			},
+		}),
+		row(consumerAccessFilter, consumers, nil, seam.Filter{
+			Listener: refuseAll(consumerAccessFilter, consumerUnknown), Refuse: refuseConsumer, Describe: describeConsumers,
+		}),
 		row(claimsFilter, claims, demands.isFree, seam.Filter{
 			Listener: noClaims, Refuse: refuseClaims, Describe: describeClaims,
 		}),
@@ -128,6 +138,7 @@ type demands struct {
 	basicAuth *BasicAuth
 	anyOf     *AnyOf
 	access    []*Access
+	consumer  *ConsumerAccess // of a route
 	// identity are the headers of a host with which filters say who a client is.
 	identity []string
 	// public and unruled are settings of a route.
@@ -149,7 +160,7 @@ func ofRoute(r *ir.Route) demands {
 func demandsOf(f ir.Filters) demands {
 	return demands{
 		login: loginKey.Of(f), tokens: tokensKey.Of(f), keys: keysKey.Of(f), basicAuth: basicAuthKey.Of(f),
-		anyOf: anyOfKey.Of(f), access: accessKey.Of(f),
+		anyOf: anyOfKey.Of(f), access: accessKey.Of(f), consumer: consumerKey.Of(f),
 	}
 }
 

@@ -54,6 +54,9 @@ func callerOf(r seam.Request) (who caller, err error) {
 	if who.client, err = clientOf(r); err != nil {
 		return who, err
 	}
+	if who.consumer, err = consumerOf(r); err != nil {
+		return who, err
+	}
 	if !r.Passes(seam.TokenFilter) {
 		who.known = true
 		return who, nil
@@ -90,6 +93,8 @@ type caller struct {
 	// known means that the claims are known, and not in a session that only Envoy can
 	// read.
 	known bool
+	// consumer is who it is.
+	consumer foundConsumer
 }
 
 // is reports whether a principal of an RBAC policy matches the caller.
@@ -152,6 +157,9 @@ func (c caller) isIn(r *corev3.CidrRange) (verdict, error) {
 func (c caller) has(m *matcherv3.MetadataMatcher) (verdict, error) {
 	if m.GetFilter() == seam.KeyFilter || m.GetFilter() == AnyKeyFilter {
 		return verdictOf(c.client != "" && isClient(c.client, m.GetValue())), nil
+	}
+	if m.GetFilter() == seam.Consumer {
+		return c.consumer.is(m), nil
 	}
 	if m.GetFilter() != seam.TokenFilter || len(m.GetPath()) < 2 {
 		return no, fmt.Errorf("explaining a policy: metadata of %q is not known", m.GetFilter())

@@ -122,13 +122,14 @@ func unchanged(filter string) func(ir.Listener) []seam.Message {
 	}
 }
 
-// clean removes what backends must not see, except for credentials as clients send them.
+// clean removes what backends must not see, except for credentials as clients send them, and tells them who the
+// consumer is.
 func clean(d demands) []seam.Message {
 	list := removeKey(d.allKeys())
 	if d.login != nil {
 		list = append(list, cleanLogin(d.login)...)
 	}
-	return seam.RequestMutations(cleanFilter, list)
+	return seam.RequestMutations(cleanFilter, append(list, tellConsumer(d.consumer)...))
 }
 
 // removeKey removes a key in the form in which a filter has read it.

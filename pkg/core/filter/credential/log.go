@@ -26,12 +26,13 @@ func sayOfHost(h *ir.Host, out *routev3.VirtualHost) error {
 	if d.login != nil {
 		said = map[string]string{"login": d.login.Name}
 	}
-	out.Metadata = saying(out.GetMetadata(), said)
+	out.Metadata = sayForScript(saying(out.GetMetadata(), said), d.allBasicAuth(), h.ClientCA != "")
 	return nil
 }
 
 func sayOfRoute(r *ir.Route, out *routev3.Route) error {
-	out.Metadata = saying(out.GetMetadata(), saidOfTokens(ofRoute(r).allTokens()))
+	d := ofRoute(r)
+	out.Metadata = sayForScript(saying(out.GetMetadata(), saidOfTokens(d.allTokens())), d.allBasicAuth(), false)
 	return nil
 }
 

@@ -29,6 +29,8 @@ type BasicAuth struct {
 	Users []User `json:"users"`
 	// Forward passes the password on to the backend.
 	Forward bool `json:"forward,omitempty"`
+	// Filter is the name of the filter with the users.
+	Filter string `json:"-"`
 }
 
 // User is a user that Envoy accepts.
@@ -49,7 +51,7 @@ func basicAuthOf(f *model.BasicAuthFilter, in string, at seam.Place) (*BasicAuth
 	if at.Open == nil {
 		return nil, errors.New("passwords cannot be read")
 	}
-	b := &BasicAuth{Forward: f.Forward}
+	b := &BasicAuth{Forward: f.Forward, Filter: at.Key.Name()}
 	for _, u := range f.Users {
 		password, err := passwordOf(u, in, at)
 		if err != nil {

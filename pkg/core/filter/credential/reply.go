@@ -80,6 +80,14 @@ func refusals() []reply {
 			when: denied(accessRefused), from: http.StatusForbidden, status: http.StatusForbidden,
 			body: "this is not allowed here\n",
 		},
+		{
+			when: denied(consumerRefused), from: http.StatusForbidden, status: http.StatusForbidden,
+			body: "this consumer is not allowed here\n",
+		},
+		{
+			when: denied(consumerUnknown), from: http.StatusForbidden, status: http.StatusForbidden,
+			body: "no consumer is known here by what the request shows\n",
+		},
 	}
 }
 

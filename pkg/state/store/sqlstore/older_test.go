@@ -61,6 +61,7 @@ var beforeTrustedHops = []string{
 	`UPDATE change_log SET after = replace(after, '"https":"","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"mode":"","port":0,"exempt_filters":[],', '')`,
 	`UPDATE change_log SET after = replace(after, '"upstream_tls_insecure":false,"upstream_client_certificate":"",', '')`,
 	`DROP TABLE note`,
+	`DROP TABLE consumer`,
 	`DROP TABLE proxy_token`,
 	`DROP TABLE session`,
 	`DROP TABLE IF EXISTS replica_report`, // PostgreSQL only

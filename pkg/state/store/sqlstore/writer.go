@@ -408,12 +408,12 @@ func (w *writer) refer(key model.Key, before, after model.Object) {
 	}
 }
 
-// namedKeys lists what an object names in its fields.
+// namedKeys lists what an object names in its fields, and what it claims.
 func namedKeys(obj model.Object) []model.Key {
 	if _, ok := obj.(model.Tagged); !ok {
 		return nil
 	}
-	return model.Uses(obj)
+	return append(model.Uses(obj), model.Claims(obj)...)
 }
 
 // copyOf returns a copy of an object: a caller may change what it has stored.
