@@ -8,7 +8,10 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { ApiError } from './api/client'
 import { nonce } from './nonce'
+import { Begin } from './pages/begin'
+import { SignIn } from './pages/signin'
 import { router } from './router'
+import { SessionGate } from './session'
 import { theme, variables } from './theme'
 
 const queries = new QueryClient({
@@ -27,7 +30,9 @@ if (place) {
     <StrictMode>
       <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
         <QueryClientProvider client={queries}>
-          <RouterProvider router={router} />
+          <SessionGate waiting={<Begin />} signIn={<SignIn />}>
+            <RouterProvider router={router} />
+          </SessionGate>
         </QueryClientProvider>
       </MantineProvider>
     </StrictMode>,

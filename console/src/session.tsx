@@ -49,11 +49,11 @@ export function useSignOut() {
 
 export function SessionGate({ waiting, signIn: page, children }: { waiting: ReactNode; signIn: ReactNode; children: ReactNode }) {
   const queries = useQueryClient()
-  const { data, error } = useQuery(sessionQuery)
+  const { data } = useQuery({ ...sessionQuery, retry: true, retryDelay: 2000 })
   useEffect(() => {
     whenUnauthorized(() => void queries.invalidateQueries({ queryKey: ['session'] }))
   }, [queries])
-  if (!data) return error ? waiting : waiting
+  if (!data) return waiting
   if (data.state === 'signed_out') return page
   return <Context.Provider value={data}>{children}</Context.Provider>
 }

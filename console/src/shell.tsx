@@ -9,6 +9,7 @@ import { capital, useKinds } from './api/kinds'
 import { useStatus } from './api/state'
 import { Waiting } from './parts/bits'
 import { Icon } from './parts/icon'
+import { Palette } from './parts/palette'
 import { useSession, useSignOut } from './session'
 
 // first are the kinds in the order of a request; others follow.
@@ -26,6 +27,7 @@ const operation = [
 
 export function Shell() {
   const [open, { toggle, close }] = useDisclosure()
+  const [going, going_] = useDisclosure()
   const queries = useQueryClient()
   const { pathname } = useLocation()
   useEffect(() => {
@@ -45,6 +47,9 @@ export function Shell() {
             <Burger opened={open} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
             <Link to="/" className="brand"><img src="./icon.svg" width="26" height="26" alt="" />Gatehouse</Link>
           </Group>
+          <UnstyledButton className="goto" onClick={going_.open} visibleFrom="sm" aria-label="Go to a page or an object">
+            <Icon name="explain" size={15} /><span className="grow">Go to</span><Kbd size="xs">Ctrl K</Kbd>
+          </UnstyledButton>
           <Group gap="xs" wrap="nowrap">
             <Connection />
             <Scheme />
@@ -52,6 +57,7 @@ export function Shell() {
           </Group>
         </Group>
       </AppShell.Header>
+      <Suspense><Palette opened={going} open={going_.open} close={going_.close} /></Suspense>
       <AppShell.Navbar aria-label="Pages"><Suspense><Nav /></Suspense></AppShell.Navbar>
       <AppShell.Main tabIndex={-1}>
         <div className="main">

@@ -15,6 +15,7 @@ export const theme = createTheme({
     Badge: Badge.extend({ defaultProps: { variant: 'light', radius: 'sm', tt: 'none', fw: 600 } }),
     Button: Button.extend({ defaultProps: { size: 'sm' } }),
     Input: Input.extend({ defaultProps: { size: 'sm' } }),
+    InputWrapper: Input.Wrapper.extend({ defaultProps: { inputWrapperOrder: ['label', 'input', 'error', 'description'] } }),
     Paper: Paper.extend({ defaultProps: { withBorder: true, p: 'md' } }),
     Table: Table.extend({ defaultProps: { verticalSpacing: 7, horizontalSpacing: 'sm', fz: 'sm' } }),
     Tooltip: Tooltip.extend({ defaultProps: { withArrow: true, openDelay: 250, multiline: true, maw: 420 } }),

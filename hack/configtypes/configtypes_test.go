@@ -130,8 +130,8 @@ var _ = Describe("The schema of a Go type", func() {
 		Expect(yaml.Unmarshal([]byte(text), &got)).To(Succeed())
 		var want map[string]any
 		Expect(yaml.Unmarshal([]byte(`
-FilterType: {description: "On a route: limit.", type: string, enum: [limit]}
-GlobalconfigType: {type: string, enum: []}
+FilterType: {description: "On a route: limit.", type: string, enum: [limit], x-schemas: {limit: [Limit]}}
+GlobalconfigType: {type: string, enum: [], x-schemas: {}}
 Limit:
   description: How often. At most 7.
   type: object

@@ -33,7 +33,10 @@ func (s *source) openAPI(filters, globals []configType) (map[string]string, erro
 	w := &writer{source: s, due: forms(append(slices.Clone(filters), globals...))}
 	all := mapping("FilterType", fields(map[string]*yaml.Node{
 		"description": scalar(attached(filters, "service")), "type": scalar("string"), "enum": list(names(filters)),
-	}), "GlobalconfigType", fields(map[string]*yaml.Node{"type": scalar("string"), "enum": list(names(globals))}))
+		schemasKey: schemasOf(filters),
+	}), "GlobalconfigType", fields(map[string]*yaml.Node{
+		"type": scalar("string"), "enum": list(names(globals)), schemasKey: schemasOf(globals),
+	}))
 	for i := 0; i < len(w.due); i++ {
 		t := s.types[w.due[i]]
 		if t == nil {
@@ -51,6 +54,17 @@ func (s *source) openAPI(filters, globals []configType) (map[string]string, erro
 	}
 	text, err := show(all, 4)
 	return map[string]string{"schemas of configs": text}, err
+}
+
+// schemasKey says which schemas the configurations of a type have: forms need it.
+const schemasKey = "x-schemas"
+
+func schemasOf(types []configType) *yaml.Node {
+	m := mapping()
+	for _, t := range types {
+		m.Content = append(m.Content, scalar(t.name), list(forms([]configType{t})))
+	}
+	return m
 }
 
 // forms are the names of the schemas of types.
@@ -177,7 +191,7 @@ func (w *writer) properties(t *ast.StructType, to *yaml.Node) (required []string
 // fields returns a mapping in the order of the keywords.
 func fields(all map[string]*yaml.Node) *yaml.Node {
 	m := mapping()
-	for _, name := range order() {
+	for _, name := range append(order(), schemasKey) {
 		if value := all[name]; value != nil {
 			m.Content = append(m.Content, scalar(name), value)
 		}

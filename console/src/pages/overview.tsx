@@ -1,10 +1,12 @@
-import { Badge, Paper, Stack, Table, Text } from '@mantine/core'
+import { Badge, Button, Paper, Stack, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { type Envoy, listQuery, revisionsQuery, type Status, useStatus } from '../api/state'
 import { colorOf, type Finding, findingsOf, type Level, worst } from '../api/verdict'
 import { Empty, Failure, Page, Section, Time, To, Waiting } from '../parts/bits'
 import { Icon } from '../parts/icon'
+import { useMay } from '../session'
 
 export function Overview() {
   const { data, error, refetch } = useStatus()
@@ -13,6 +15,7 @@ export function Overview() {
   return (
     <Page title="Overview" icon="overview" lead="What runs, and what does not run as it is written.">
       <Verdict status={data} findings={findings} />
+      {data.revision === 0 && <FirstSteps />}
       <Tiles status={data} findings={findings} />
       {findings.length > 0 && <NotLive findings={findings} />}
       <Envoys status={data} />
@@ -50,6 +53,16 @@ function Verdict({ status, findings }: { status: Status; findings: Finding[] }) 
         <Text c="dimmed" size="sm">{text}</Text>
       </div>
     </Paper>
+  )
+}
+
+function FirstSteps() {
+  const may = useMay()
+  if (!may.write) return <Empty icon="play" title="Nothing is configured yet">Who may write begins with an upstream, a service and a proxy.</Empty>
+  return (
+    <Empty icon="play" title="From nothing to a request" action={<Button component={Link} to="/start">First steps</Button>}>
+      A backend, a host name, and Envoy answers. It takes a minute, and shows each call.
+    </Empty>
   )
 }
 
@@ -94,7 +107,7 @@ function NotLive({ findings }: { findings: Finding[] }) {
     <Section title="Not live as written">
       <div className="table-wrap">
         <Table>
-          <Table.Thead><Table.Tr><Table.Th w={150}>Condition</Table.Th><Table.Th>Object</Table.Th><Table.Th>Why</Table.Th></Table.Tr></Table.Thead>
+          <Table.Thead><Table.Tr><Table.Th w={190}>Condition</Table.Th><Table.Th w="30%">Object</Table.Th><Table.Th>Why</Table.Th></Table.Tr></Table.Thead>
           <Table.Tbody>{findings.slice(0, 100).map((f) => <FindingRow key={f.code + f.objects.join() + f.message} finding={f} />)}</Table.Tbody>
         </Table>
       </div>
