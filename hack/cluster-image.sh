@@ -11,6 +11,9 @@
 #   localhost/postgres:local; users 10003 and 10004; PostgreSQL's directory is /data, its
 #   user gatehouse, which needs no password
 # echo: the backend of test/cluster, localhost/echo:local; user 10005
+# gateway-api: the backend of the conformance tests of the Gateway API (test/conformance),
+#   under the names that these tests have for it
+# gateway-api-dns: the DNS server of these tests
 # pause, coredns: for the node (hack/kubernetes.sh all), localhost/pause:1, localhost/coredns:1
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -114,6 +117,20 @@ make_image() {
 		CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$files/usr/local/bin/echo" ./test/cluster/echo
 		layer "$files"
 		image echo 10005 /usr/local/bin/echo "" localhost/echo:local ""
+		;;
+	gateway-api)
+		mkdir -p "$files/usr/local/bin"
+		CGO_ENABLED=0 go build -C test/conformance -trimpath -buildvcs=false -ldflags '-s -w' -o "$files/usr/local/bin/echo-basic" \
+			sigs.k8s.io/gateway-api/conformance/echo-basic
+		layer "$files"
+		tags=$(cat "$(go list -C test/conformance -m -f '{{.Dir}}' sigs.k8s.io/gateway-api/conformance)"/{base,tests}/*.yaml |
+			sed -n 's/^ *image: //p' | grep /echo-basic: | sort -u | tr '\n' ' ')
+		image gateway-api 65532 /usr/local/bin/echo-basic "" "$tags" ""
+		;;
+	gateway-api-dns)
+		put "$files" /usr/local/bin bin/kubernetes/coredns
+		layer "$files"
+		image gateway-api-dns 0 /usr/local/bin/coredns "" registry.k8s.io/coredns/coredns:v1.12.2 ""
 		;;
 	pause | coredns)
 		put "$files" /usr/local/bin "bin/kubernetes/$1"

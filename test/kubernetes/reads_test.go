@@ -18,6 +18,8 @@ var resources = map[string][2]string{
 	"gatewayhost":  {"gateway.gatehouse.dev/v1", "gatewayhosts"},
 	"routefilter":  {"gateway.gatehouse.dev/v1", "routefilters"},
 	"globalconfig": {"gateway.gatehouse.dev/v1", "globalconfigs"},
+	"gateway":      {"gateway.networking.k8s.io/v1", "gateways"},
+	"httproute":    {"gateway.networking.k8s.io/v1", "httproutes"},
 	"lease":        {"coordination.k8s.io/v1", "leases"},
 }
 

@@ -36,6 +36,7 @@ var _ = BeforeSuite(func() {
 	})
 	cluster = startCluster(testkit.KubernetesOptions{})
 	applyCRDs(cluster)
+	applyGatewayAPI(cluster)
 })
 
 // startCluster runs a kube-apiserver until the end of the spec or suite.

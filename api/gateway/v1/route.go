@@ -20,6 +20,12 @@ type Route struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []Condition `json:"conditions,omitempty"`
+	// Comes before all else that orders routes: of the routes that match a request, one with the highest number takes it.
+	// Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000000
+	Priority int32 `json:"priority,omitempty"`
 	// The Services that share the requests by weight. Without a Service, the route answers 503.
 	// +optional
 	// +listType=atomic

@@ -78,12 +78,13 @@ func Host(t *model.ServiceTree, pairs []*ir.Pair, s Settings, route func(*model.
 // Domain is the host of a service in lower case, as proxies compare it (RFC 9110 section 4.2.3).
 func Domain(s *model.Service) string { return strings.ToLower(s.FQDN) }
 
-// compareRoutes orders routes as they are tried: exact paths, then templates with as many segments as the
+// compareRoutes orders routes as they are tried: those with the highest priority come first, then exact paths, then templates with as many segments as the
 // path, then regular expressions, then prefixes and other templates. Within each group, the longest comes
 // first, then the narrower template, then the one with the most conditions, then by name. So the order
 // depends on the configuration document alone (ADR 0010, ADR 0082).
 func compareRoutes(a, b *model.RouteTree) int {
 	return cmp.Or(
+		cmp.Compare(b.Route.Config.Priority, a.Route.Config.Priority),
 		cmp.Compare(pathRank(a.Route), pathRank(b.Route)),
 		cmp.Compare(fixedLength(b.Route), fixedLength(a.Route)),
 		compareTemplates(a.Route, b.Route),

@@ -38,7 +38,12 @@ type RouteConfig struct {
 	// Headers and Query are conditions that must all hold.
 	Headers []ValueMatch `json:"headers,omitempty"`
 	Query   []ValueMatch `json:"query,omitempty"`
-	Rewrite *Rewrite     `json:"rewrite,omitempty"`
+	// Priority comes before all else that orders routes: of the routes of a service that match a request, one with the
+	// highest number takes it. Default: 0.
+	// +minimum=0
+	// +maximum=100000000
+	Priority int      `json:"priority,omitempty"`
+	Rewrite  *Rewrite `json:"rewrite,omitempty"`
 	// Timeouts are durations such as "1.5s".
 	Timeouts *Timeouts `json:"timeouts,omitempty"`
 	Retries  *Retries  `json:"retries,omitempty"`
@@ -206,6 +211,9 @@ func (r *Route) Validate() []FieldError {
 	return v.errs
 }
 
+// maxPriority bounds the priority of a route.
+const maxPriority = 100_000_000
+
 // maxConditions bounds a list of conditions of a route: each may have an expression.
 const maxConditions = 100
 
@@ -230,6 +238,7 @@ func (c RouteConfig) validate(v *validator, prefix string) {
 		!v.mostConditions(field+"query", len(c.Query)) {
 		return
 	}
+	v.checkRange(field+"priority", c.Priority, 0, maxPriority)
 	for i, m := range c.Methods {
 		v.token(fmt.Sprintf("%smethods[%d]", field, i), m)
 	}

@@ -360,6 +360,9 @@ func (m *maker) route(service string) *model.Route {
 		}
 	}
 	if m.coin() {
+		c.Priority = 1 + m.IntN(100_000_000)
+	}
+	if m.coin() {
 		websocket := m.coin()
 		c.Websocket = &websocket
 	}

@@ -84,7 +84,10 @@ func (f *follower) newInformer(
 // kindOf returns the kind of an empty object.
 func kindOf(of runtime.Object) kind {
 	for _, k := range kinds() {
-		if reflect.TypeOf(k.object) == reflect.TypeOf(of) {
+		if reflect.TypeOf(k.object) != reflect.TypeOf(of) {
+			continue
+		}
+		if m, ok := of.(*metav1.PartialObjectMetadata); !ok || m.GroupVersionKind() == k.gvk {
 			return k
 		}
 	}
@@ -93,7 +96,7 @@ func kindOf(of runtime.Object) kind {
 
 // handler puts changes into the queue.
 func (f *follower) handler(k kind) toolscache.ResourceEventHandler {
-	name := k.gvk.Kind
+	name := k.id()
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { f.queue.put(name, obj.(client.Object), false, false) },
 		UpdateFunc: func(old, obj any) {
@@ -143,7 +146,7 @@ func (f *follower) synced() (waiting string, ok bool) {
 // isSynced reports whether all objects of a kind were read once.
 func (f *follower) isSynced(name string) bool {
 	for _, k := range f.followed {
-		if k.gvk.Kind == name {
+		if k.id() == name {
 			return k.hasSynced()
 		}
 	}
@@ -154,7 +157,7 @@ func (f *follower) isSynced(name string) bool {
 func (f *follower) degraded() (list []string) {
 	for _, k := range f.followed {
 		fault, failed := f.faults.of(k.kind)
-		if !failed {
+		if !failed || k.isMissed(fault) {
 			continue
 		}
 		if k.hasSynced() {

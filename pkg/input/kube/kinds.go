@@ -1,6 +1,9 @@
 package kube
 
 import (
+	"cmp"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -8,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gwapi "sigs.k8s.io/gateway-api/apis/v1"
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/kube/translate"
@@ -24,19 +28,33 @@ type kind struct {
 	needed bool
 	// without describes the consequences if the kind cannot be read.
 	without string
+	// optional says that the kind is read if the API server has it, and else silently missed.
+	optional bool
+	// global says that its objects have no namespace.
+	global bool
+	// name distinguishes it from another kind of the same name; empty means that none has.
+	name string
 	// slim drops the fields that are not read, from an object that nothing else uses yet.
 	slim func(client.Object)
 }
 
 // resource returns the name of the kind in RBAC rules.
-func (k kind) resource() string { return gatewayv1.Resource(k.gvk.Kind) }
+func (k kind) resource() string {
+	if strings.HasSuffix(k.gvk.Kind, "s") {
+		return strings.ToLower(k.gvk.Kind) + "es"
+	}
+	return gatewayv1.Resource(k.gvk.Kind)
+}
+
+// id is the name of the kind in a translate.Ref.
+func (k kind) id() string { return cmp.Or(k.name, k.gvk.Kind) }
 
 // kinds returns all kinds that are watched, in the order of messages about them.
 func kinds() []kind {
 	own := gatewayv1.GroupVersion()
 	core := corev1.SchemeGroupVersion
 	secret := secretMetadata()
-	return []kind{
+	return append([]kind{
 		{
 			gvk: own.WithKind(gatewayv1.KindGatewayHost), object: &gatewayv1.GatewayHost{}, needed: true,
 			without: "no Envoy is answered",
@@ -65,6 +83,27 @@ func kinds() []kind {
 			gvk: core.WithKind("Secret"), object: secret,
 			without: "Secrets are fetched one by one every 20 s if that is allowed, and what needs one is closed otherwise",
 		},
+	}, gatewayAPIKinds()...)
+}
+
+// gatewayAPIKinds returns the kinds of the Gateway API, which a cluster need not have.
+func gatewayAPIKinds() []kind {
+	api := gwapi.SchemeGroupVersion
+	const without = "nothing of the Gateway API is served"
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(translate.KindNamespace))
+	return []kind{
+		{gvk: api.WithKind(translate.KindGatewayClass), object: &gwapi.GatewayClass{}, global: true, optional: true, without: without},
+		{gvk: api.WithKind(translate.KindGateway), object: &gwapi.Gateway{}, optional: true, without: without},
+		{gvk: api.WithKind(translate.KindHTTPRoute), object: &gwapi.HTTPRoute{}, optional: true, without: without},
+		{
+			gvk: api.WithKind("ReferenceGrant"), object: &gwapi.ReferenceGrant{}, name: translate.KindAPIGrant, optional: true,
+			without: "references of the Gateway API to other namespaces are refused",
+		},
+		{
+			gvk: corev1.SchemeGroupVersion.WithKind(translate.KindNamespace), object: namespace, global: true, optional: true,
+			without: "listeners take no routes of namespaces that they select by labels",
+		},
 	}
 }
 
@@ -77,7 +116,9 @@ func secretMetadata() *metav1.PartialObjectMetadata {
 
 func slimService(o client.Object) {
 	s := o.(*corev1.Service)
-	s.Status = corev1.ServiceStatus{}
+	if translate.FrontOf(s) == "" {
+		s.Status = corev1.ServiceStatus{}
+	}
 	s.Spec.Selector = nil
 }
 
@@ -110,7 +151,7 @@ func (k kind) transform(obj any) (any, error) {
 func scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, discoveryv1.AddToScheme, gatewayv1.AddToScheme, metav1.AddMetaToScheme,
+		corev1.AddToScheme, discoveryv1.AddToScheme, gatewayv1.AddToScheme, gwapi.Install, metav1.AddMetaToScheme,
 	} {
 		if err := add(s); err != nil {
 			return nil, err
@@ -125,8 +166,12 @@ func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, k := range kinds() {
 		r := k.gvk.GroupVersion().WithResource(k.resource())
-		m.AddSpecific(k.gvk, r, r, meta.RESTScopeNamespace)
-		m.AddSpecific(k.gvk.GroupVersion().WithKind(k.gvk.Kind+"List"), r, r, meta.RESTScopeNamespace) // the cache uses it
+		var scope meta.RESTScope = meta.RESTScopeNamespace
+		if k.global {
+			scope = meta.RESTScopeRoot
+		}
+		m.AddSpecific(k.gvk, r, r, scope)
+		m.AddSpecific(k.gvk.GroupVersion().WithKind(k.gvk.Kind+"List"), r, r, scope) // the cache uses it
 	}
 	return m
 }

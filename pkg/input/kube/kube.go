@@ -32,6 +32,8 @@ type Options struct {
 	// Proxies are the names of the installation's proxies, ProxySettings is the file with their other fields.
 	Proxies       []string
 	ProxySettings string
+	// Controller is the controllerName of the GatewayClasses of this installation.
+	Controller string
 	// ClusterDomain is the domain of the cluster's DNS names; empty means the default.
 	ClusterDomain string
 	// Store is the mirror: it is empty, and only the Watch writes to it.
@@ -83,6 +85,7 @@ func New(ctx context.Context, opts Options) (*Watch, error) {
 		return nil, err
 	}
 	w.world = translate.New(w.proxies.list, opts.HostNames)
+	w.world.Controller = opts.Controller
 	w.world.ClusterDomain, w.served = opts.ClusterDomain, w.proxies.list
 	if w.follower, err = newFollower(ctx, opts.Config, opts.Namespaces, opts.Log); err != nil {
 		return nil, err
@@ -316,11 +319,12 @@ func (w *Watch) tellUnreadable() {
 	var conditions []model.Condition
 	for _, k := range w.follower.followed {
 		fault, failed := w.follower.faults.of(k.kind)
+		failed = failed && !k.isMissed(fault)
 		why := ""
 		if failed && !k.hasSynced() {
 			why = fault.sentence()
 		}
-		w.world.SetUnreadable(k.gvk.Kind, why)
+		w.world.SetUnreadable(k.id(), why)
 		if failed {
 			conditions = append(conditions, model.Condition{
 				Key: model.NewKey(Actor, k.resource()), Code: model.KubernetesUnreadable, Message: fault.sentence(),

@@ -21,6 +21,8 @@ import (
 const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 4 * time.Second
+	// missedRetry is the wait for a kind that the API server need not have.
+	missedRetry = 10 * time.Second
 )
 
 // reader requests the objects of a kind, and repeats a request until it is answered. An informer that saw each failure
@@ -51,13 +53,19 @@ func again[T any](ctx context.Context, r *reader, ask func() (T, error)) (T, err
 		if ctx.Err() != nil || isForInformer(err) {
 			return answer, err
 		}
-		r.faults.set(r, &fault{r.kind, err})
+		now := fault{r.kind, err}
+		r.faults.set(r, &now)
+		if r.kind.isMissed(now) {
+			delay = missedRetry
+		}
 		select {
 		case <-ctx.Done():
 			return answer, ctx.Err()
 		case <-time.After(delay/2 + rand.N(delay/2)): //nolint:gosec // nothing secret
 		}
-		delay = min(2*delay, lastRetry)
+		if delay = min(2*delay, lastRetry); r.kind.isMissed(now) {
+			delay = firstRetry
+		}
 	}
 }
 
@@ -79,6 +87,9 @@ type fault struct {
 func (f fault) isDenied() bool {
 	return apierrors.IsForbidden(f.err) || apierrors.IsUnauthorized(f.err) || apierrors.IsNotFound(f.err)
 }
+
+// isMissed reports whether a kind is one that a cluster need not have, and cannot be read.
+func (k kind) isMissed(f fault) bool { return k.optional && f.isDenied() }
 
 // sentence says what is wrong and what to do.
 func (f fault) sentence() string {
@@ -138,6 +149,9 @@ func (f *faults) set(r *reader, now *fault) {
 		f.by[r] = *now
 		if !was || before.sentence() != now.sentence() {
 			signal(f.changed)
+			if r.kind.optional && apierrors.IsNotFound(now.err) {
+				return
+			}
 			f.log.Warn("objects of Kubernetes cannot be read; what is live stays live", "kind", r.kind.gvk.Kind,
 				"reason", now.sentence(), "without", r.kind.without)
 		}

@@ -73,9 +73,15 @@ func (p *controlPlane) openKubernetes(
 	p.kube, err = kube.New(ctx, kube.Options{
 		Config: where, Namespaces: cfg.Kubernetes.Namespaces, HostNames: cfg.Kubernetes.HostNames,
 		Proxies: cfg.Kubernetes.Proxies, ProxySettings: cfg.Kubernetes.ProxySettings, ClusterDomain: clusterDomain(),
-		Store: p.store, Source: source, Status: registry, Log: p.log,
+		Controller: gatewayController(cfg),
+		Store:      p.store, Source: source, Status: registry, Log: p.log,
 	})
 	return err
+}
+
+// gatewayController returns the controllerName of the GatewayClasses of this installation.
+func gatewayController(cfg config.Config) string {
+	return "gateway.gatehouse.dev/" + installationLabel(cfg.Kubernetes.Proxies[0])
 }
 
 // readOnly makes the API refuse writes if the configuration comes from Kubernetes.

@@ -72,8 +72,10 @@ func (p *controlPlane) openKubeStatus(
 	}
 	k.looker = kubestatus.NewLooker(kubestatus.Sources{
 		Proxies: cfg.Kubernetes.Proxies,
-		Objects: func(ctx context.Context) ([]kubestatus.Cached, error) { return cachedObjects(ctx, p.kube) },
-		Became:  p.kube.Objects, Report: k.report, Registry: registry, Log: p.log,
+		Objects: func(ctx context.Context) ([]kubestatus.Cached, error) {
+			return cachedObjects(ctx, p.kube, gatewayController(cfg))
+		},
+		Became: p.kube.Objects, Report: k.report, Registry: registry, Log: p.log,
 		Installations: k.installations,
 		Others:        func() []replicas.Other { return p.replicas.Others() },
 		Moved:         func() <-chan struct{} { return p.replicas.Moved() }, Heard: k.board.Synced,
@@ -143,7 +145,7 @@ func installationLabel(proxy string) string {
 const listTime = time.Second
 
 // cachedObjects lists the objects that have conditions, of the kinds that can be read.
-func cachedObjects(ctx context.Context, watch *kube.Watch) (objects []kubestatus.Cached, err error) {
+func cachedObjects(ctx context.Context, watch *kube.Watch, controller string) (objects []kubestatus.Cached, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	add := func(kind string, o client.Object, s gatewayv1.Status) {
@@ -183,7 +185,8 @@ func cachedObjects(ctx context.Context, watch *kube.Watch) (objects []kubestatus
 			add(gatewayv1.KindGlobalConfig, &list.Items[i], list.Items[i].Status)
 		}
 	}
-	return objects, nil
+	more, err := cachedAPIObjects(ctx, watch, controller)
+	return append(objects, more...), err
 }
 
 // writeFaults reports which conditions cannot be written, and why.

@@ -37,11 +37,8 @@ func Conditions(f Facts, before []metav1.Condition, now time.Time) (list []metav
 	for i := range own {
 		own[i].ObservedGeneration = f.Generation
 		own[i].Message = shorten(own[i].Message)
-		own[i].LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
-		if was := find(before, own[i].Type); was != nil && was.Status == own[i].Status {
-			own[i].LastTransitionTime = was.LastTransitionTime
-		}
 	}
+	Since(own, before, now)
 	for _, c := range before {
 		if find(own, c.Type) == nil {
 			own = append(own, c)
@@ -183,6 +180,27 @@ func programmedOf(f Facts, settled bool) (c metav1.Condition, again time.Duratio
 	}
 	return programmed, again
 }
+
+// Live returns whether every Envoy has an object, whatever is wrong with it otherwise, and the time after which that may
+// differ without a new fact. before are the conditions that the object has.
+func Live(f Facts, before []metav1.Condition) (c metav1.Condition, again time.Duration) {
+	c, again = programmedOf(f, isSettled(f, before))
+	c.Type, c.Message = Programmed, shorten(c.Message)
+	return c, again
+}
+
+// Since sets the time of the last transition of conditions.
+func Since(list, before []metav1.Condition, now time.Time) {
+	for i := range list {
+		list[i].LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+		if was := find(before, list[i].Type); was != nil && was.Status == list[i].Status {
+			list[i].LastTransitionTime = was.LastTransitionTime
+		}
+	}
+}
+
+// Find returns the condition of a type; nil if there is none.
+func Find(list []metav1.Condition, name string) *metav1.Condition { return find(list, name) }
 
 // Connected returns how many Envoys of the object's proxies are connected to the replicas that are heard.
 func (f Facts) Connected() int { return connected(f.Replicas) }

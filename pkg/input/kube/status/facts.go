@@ -16,6 +16,8 @@ type Cached struct {
 	Object
 	// Generation is the newest one.
 	Generation int64
+	// Make returns the shape of the status of an object of the Gateway API; nil for others.
+	Make func(became *translate.Object) Shape
 }
 
 // known is what is known of all objects at one moment.

@@ -122,7 +122,10 @@ func (l *Looker) Look(ctx context.Context) (objects []Object, ok bool) {
 	there := make(map[Ref]bool, len(cached))
 	for _, o := range cached {
 		b := became[translate.Ref(o.Ref)]
-		if b == nil || !k.isOurs(o, b) {
+		if b != nil && o.Make != nil {
+			o.API = o.Make(b)
+		}
+		if b == nil || o.API != nil && !o.API.Ours() || o.API == nil && !k.isOurs(o, b) {
 			continue
 		}
 		there[o.Ref] = true

@@ -31,6 +31,8 @@ type job struct {
 	ref    Ref
 	uid    types.UID
 	status gatewayv1.Status
+	// api is the status of an object of the Gateway API; nil for others.
+	api any
 	// claims is the version that the object must have, if this installation did not write its status before; 0 means any.
 	claims int64
 	// since is when the user's change was seen, due when it may be written.
@@ -59,6 +61,7 @@ type entry struct {
 	uid types.UID
 	// status is its status in version.
 	status  gatewayv1.Status
+	api     any
 	version int64
 	// generation is the newest, seen when it first appeared.
 	generation int64
@@ -108,6 +111,9 @@ func (q *queue) takeOne(o Object, now time.Time) (again time.Duration) {
 	}
 	if o.ResourceVersion >= e.version {
 		e.status, e.version = o.Status, o.ResourceVersion
+		if o.API != nil {
+			e.api = o.API.Before()
+		}
 	}
 	if o.Pending { // it was changed, and this replica has not built it yet
 		delete(q.jobs, o.Ref)
@@ -117,6 +123,9 @@ func (q *queue) takeOne(o Object, now time.Time) (again time.Duration) {
 		e.generation, e.seen = o.Facts.Generation, now
 	}
 	e.measure(&o.Facts, now)
+	if o.API != nil {
+		return q.takeAPI(o, e, now)
+	}
 	wanted, again := statusOf(o.Facts, e.status, now)
 	if !q.unnamed[o.Kind] {
 		wanted.Controller = q.controller
@@ -254,7 +263,7 @@ func (q *queue) wrote(j job, version int64, now time.Time) {
 	}
 	e.running = false
 	if e.uid == j.uid && version > e.version {
-		e.status, e.version, e.written = j.status, version, now
+		e.status, e.api, e.version, e.written = j.status, j.api, version, now
 	}
 }
 

@@ -44,6 +44,8 @@ type Object struct {
 	ResourceVersion int64
 	// Status is its current status.
 	Status gatewayv1.Status
+	// API makes the status of an object of the Gateway API; nil for others. Its status is API's, not Status.
+	API Shape
 	// Facts are about the generation that this replica has built.
 	Facts conditions.Facts
 	// Pending says that there are no Facts yet: the newest generation was not built here.
@@ -172,13 +174,12 @@ func (w *Writer) write(ctx context.Context, j job) result {
 		version := strconv.FormatInt(j.claims, 10)
 		patch = append(patch, map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": version})
 	}
-	body, err := json.Marshal(append(patch, map[string]any{"op": "add", "path": "/status", "value": j.status}))
+	body, err := json.Marshal(append(patch, map[string]any{"op": "add", "path": "/status", "value": j.value()}))
 	if err != nil {
 		r.err = err
 		return r
 	}
-	resource := gatewayv1.GroupVersion().WithResource(gatewayv1.Resource(j.ref.Kind))
-	o, err := w.client.Resource(resource).Namespace(j.ref.Namespace).
+	o, err := w.client.Resource(resourceOf(j)).Namespace(j.ref.Namespace).
 		Patch(ctx, j.ref.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: fieldManager}, "status")
 	if err != nil {
 		r.err = err
@@ -186,7 +187,7 @@ func (w *Writer) write(ctx context.Context, j job) result {
 	}
 	r.version = ParseVersion(o.GetResourceVersion())
 	controller, _, _ := unstructured.NestedString(o.Object, "status", "controller")
-	r.unnamed = controller != j.status.Controller
+	r.unnamed = j.api == nil && controller != j.status.Controller
 	return r
 }
 
@@ -220,8 +221,8 @@ func (w *Writer) settle(q *queue, r result) {
 		q.retry(r.job, time.Time{})
 		q.forbidden[r.ref.Kind] = now.Add(forbiddenWait)
 		w.opts.Fault(r.ref.Kind, fmt.Sprintf(
-			"conditions are not written: this program may not patch %s/status of group %s: %v", gatewayv1.Resource(r.ref.Kind),
-			gatewayv1.Group, r.err))
+			"conditions are not written: this program may not patch %s/status of group %s: %v", resourceOf(r.job).Resource,
+			resourceOf(r.job).Group, r.err))
 	case apierrors.IsInvalid(r.err), apierrors.IsBadRequest(r.err):
 		q.retry(r.job, now.Add(refusedWait))
 		w.opts.Log.Error("the status of an object is refused", "object", r.ref.String(), "err", r.err)

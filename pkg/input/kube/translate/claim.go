@@ -117,6 +117,9 @@ func (w *World) claim(u *unit, now []claim) {
 
 func (w *World) setClaimants(c claim, list []*unit) {
 	old := w.claims[c]
+	if len(old) == 0 || len(list) == 0 {
+		w.markUsers(Ref{kindHolder, c.proxy, c.host})
+	}
 	if len(list) == 0 {
 		delete(w.claims, c)
 		return

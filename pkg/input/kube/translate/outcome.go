@@ -227,7 +227,10 @@ func (w *World) describe(u *unit) *Object {
 	r := u.result
 	o := &Object{
 		Generation: u.object.GetGeneration(), Ignored: r.ignored, Proxies: r.proxies, Made: r.list(),
-		Problems: r.allProblems(),
+		Problems: r.allProblems(), API: r.api,
+	}
+	if g, ok := r.api.(*GatewayResult); ok {
+		o.API = w.withAttached(u.ref, g)
 	}
 	if u.ref.Kind == gatewayv1.KindRouteFilter {
 		o.Proxies = w.proxiesUsing(u.ref)

@@ -26,6 +26,7 @@ type result struct {
 	ignored bool
 	// filter is what hosts need to know of a RouteFilter.
 	filter filterState
+	resultAPI
 }
 
 // made is an object of the store, with the field that it comes from.
@@ -37,7 +38,10 @@ type made struct {
 }
 
 func newResult() *result {
-	return &result{made: map[model.Key]made{}, uses: map[Ref]struct{}{}}
+	return &result{
+		made: map[model.Key]made{}, uses: map[Ref]struct{}{},
+		resultAPI: resultAPI{serves: map[hostOn]struct{}{}, attached: map[Ref][]string{}},
+	}
 }
 
 // list returns the objects in the order in which they were made.
@@ -119,6 +123,9 @@ func (s *scope) permits(path string, to Ref) bool {
 	if len(validation.IsDNS1123Label(to.Namespace)) > 0 {
 		s.problem(path, RefNotFound, "%q is not the name of a namespace", to.Namespace)
 		return false
+	}
+	if isAPI(s.of.Kind) {
+		return s.permitsAPI(path, to)
 	}
 	s.use(grantsOf(to.Namespace))
 	for _, grant := range s.world.grants[to.Namespace] {

@@ -60,6 +60,8 @@ type Object struct {
 	// Made are the objects of the store that it became, and the upstreams and secrets that it needs,
 	// each once.
 	Made []Made
+	// API is the result for an object of the Gateway API, a ClassResult, GatewayResult or RouteResult; nil for others.
+	API any
 	// Problems lists what is wrong with it: problems of the host and of the conditions of routes come
 	// first. There are at most maxProblems, plus one that counts the others.
 	Problems []Problem

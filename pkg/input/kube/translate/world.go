@@ -9,6 +9,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	gwapi "sigs.k8s.io/gateway-api/apis/v1"
+
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
@@ -57,6 +59,7 @@ type World struct {
 	stale map[Ref]struct{}
 
 	outcome
+	gatewayAPI
 }
 
 // unit is an object with a translation of its own.
@@ -77,7 +80,8 @@ const kindProxy = "Proxy"
 // translated lists the kinds of units in the order of their translation: each after those that it
 // reads.
 func translated() []string {
-	return []string{kindProxy, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig, gatewayv1.KindGatewayHost}
+	return []string{kindProxy, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig, gatewayv1.KindGatewayHost,
+		KindGatewayClass, KindGateway, KindHTTPRoute}
 }
 
 // New returns a World that has only the proxies of the installation. The first proxy is for objects
@@ -89,6 +93,7 @@ func New(proxies []*model.Proxy, hosts HostNames) *World {
 		grants: map[string]map[string]*gatewayv1.ReferenceGrant{}, secrets: map[Ref]*secretState{}, unread: map[Ref]bool{},
 		unreadable: map[string]string{}, units: map[Ref]*unit{}, users: map[Ref]map[Ref]struct{}{},
 		claims: map[claim][]*unit{}, dirty: map[string]map[Ref]struct{}{}, stale: map[Ref]struct{}{}, outcome: newOutcome(),
+		gatewayAPI: newGatewayAPI(),
 	}
 	w.SetProxies(proxies)
 	return w
@@ -132,7 +137,7 @@ func (w *World) SetUnreadable(kind, why string) {
 // of another kind changes nothing.
 func (w *World) Upsert(object metav1.Object) {
 	ref := Ref{Namespace: object.GetNamespace(), Name: object.GetName()}
-	if !isNamed(ref) {
+	if !isNamed(ref) && !isNamedAPI(object) {
 		return // an API server does not send it
 	}
 	switch o := object.(type) {
@@ -159,13 +164,16 @@ func (w *World) Upsert(object metav1.Object) {
 	case *corev1.Secret:
 		ref.Kind = KindSecret
 		w.putSecret(ref, &secretState{object: o})
+	default:
+		w.upsertAPI(ref, object)
 	}
 }
 
 // Delete records that an object is gone.
 func (w *World) Delete(ref Ref) {
 	switch ref.Kind {
-	case gatewayv1.KindGatewayHost, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig:
+	case gatewayv1.KindGatewayHost, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig,
+		KindGatewayClass, KindGateway, KindHTTPRoute:
 		if u := w.units[ref]; u != nil {
 			u.object = nil
 			w.claim(u, nil)
@@ -174,6 +182,10 @@ func (w *World) Delete(ref Ref) {
 		}
 	case gatewayv1.KindReferenceGrant:
 		w.putGrant(ref, nil)
+	case KindAPIGrant:
+		w.putAPIGrant(ref, nil)
+	case KindNamespace:
+		w.putNamespace(ref.Name, nil, false)
 	case KindService:
 		w.putService(ref, nil)
 	case KindEndpointSlice:
@@ -237,6 +249,7 @@ func grantsOf(namespace string) Ref {
 
 func (w *World) putService(ref Ref, service *corev1.Service) {
 	old := w.services[ref]
+	w.putFront(ref, old, service)
 	if service == nil {
 		delete(w.services, ref)
 	} else {
@@ -329,9 +342,11 @@ func (w *World) markUsers(dep Ref) {
 // translation: those that objects name and may name. Until then, what needs them is closed.
 func (w *World) Settle() []Ref {
 	for _, kind := range translated() {
-		for ref := range w.dirty[kind] {
-			delete(w.dirty[kind], ref)
-			w.translate(w.units[ref])
+		for len(w.dirty[kind]) > 0 { // a route may change what others are for
+			for ref := range w.dirty[kind] {
+				delete(w.dirty[kind], ref)
+				w.translate(w.units[ref])
+			}
 		}
 	}
 	w.settleEndpoints()
@@ -348,6 +363,12 @@ func (w *World) translate(u *unit) {
 		s.routeFilter(o)
 	case *gatewayv1.GlobalConfig:
 		s.globalConfig(u, o)
+	case *gwapi.GatewayClass:
+		s.gatewayClass(o)
+	case *gwapi.Gateway:
+		s.gateway(o)
+	case *gwapi.HTTPRoute:
+		s.httpRoute(o)
 	default:
 		if u.ref.Kind == kindProxy {
 			for _, p := range w.proxies {
@@ -361,14 +382,25 @@ func (w *World) translate(u *unit) {
 	}
 	w.replaceUses(u.ref, old.uses, now.uses)
 	w.replace(old, now)
+	w.replaceHosts(old.serves, now.serves)
 	u.result = now
 	if u.ref.Kind == gatewayv1.KindRouteFilter && (old.filter != now.filter || old.closed() != now.closed()) {
+		w.markUsers(u.ref)
+	}
+	if old.class != now.class || !reflect.DeepEqual(old.state, now.state) {
 		w.markUsers(u.ref)
 	}
 	if u.ref.Kind == kindProxy {
 		return
 	}
 	w.touched[u.ref] = struct{}{}
+	if !reflect.DeepEqual(old.attached, now.attached) {
+		for _, of := range []map[Ref][]string{old.attached, now.attached} {
+			for gateway := range of {
+				w.touched[gateway] = struct{}{} // its listeners count them
+			}
+		}
+	}
 	if !slices.Equal(old.proxies, now.proxies) || !maps.Equal(old.uses, now.uses) {
 		for _, uses := range []map[Ref]struct{}{old.uses, now.uses} {
 			for dep := range uses {

@@ -36,7 +36,7 @@ func objectSpecs(h *harness) {
 					Attempts: 2, On: []string{"5xx"},
 					Backoff: model.Duration(100 * time.Millisecond), MaxBackoff: model.Duration(400 * time.Millisecond),
 				},
-				Websocket: &websocket,
+				Websocket: &websocket, Priority: 7,
 			}},
 			&model.Proxy{Name: "gw", HTTPPort: 80, HTTPSPort: 443, ListenIP: "::", TrustedHops: 2, EscapedSlashes: "keep", UnderscoreHeaders: "drop", TLSMinVersion: "1.3", HTTP3: true, AltSvcPort: 444},
 			&model.RouteUpstream{Service: "shop", Route: "root", Upstream: "blue"},

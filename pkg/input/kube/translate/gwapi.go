@@ -1,0 +1,235 @@
+package translate
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	gwapi "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// The kinds of the Gateway API that are read, and namespaces, whose labels allow routes.
+const (
+	KindGatewayClass = "GatewayClass"
+	KindGateway      = "Gateway"
+	KindHTTPRoute    = "HTTPRoute"
+	// KindAPIGrant is the Gateway API's ReferenceGrant. Gatehouse has a kind of its own with this name.
+	KindAPIGrant  = "ReferenceGrant.gateway.networking.k8s.io"
+	KindNamespace = "Namespace"
+)
+
+const (
+	// kindHosts stands for the host names of a Gateway, kindFront for the Services in front of it.
+	kindHosts = "hosts of Gateway"
+	kindFront = "Services of Gateway"
+	// kindHolder stands for the GatewayHost that has a host name of a proxy.
+	kindHolder = "holder of host"
+)
+
+// gatewayAPI is what a World has of the Gateway API.
+type gatewayAPI struct {
+	// Controller is the controllerName of the GatewayClasses of this installation; empty means none. Set it before the
+	// first object.
+	Controller string
+
+	// apiGrants are by namespace and name.
+	apiGrants map[string]map[string]*gwapi.ReferenceGrant
+	// labels are those of the namespaces.
+	labels map[string]map[string]string
+	// hostCount counts who serves a host name of a Gateway, by scheme.
+	hostCount map[Ref]map[hostOn]int
+	// fronts are the Services in front of Gateways.
+	fronts map[Ref]map[Ref]struct{}
+}
+
+// hostOn is a host name of a Gateway over http or https.
+type hostOn struct {
+	gateway      Ref
+	host, scheme string
+}
+
+func newGatewayAPI() gatewayAPI {
+	return gatewayAPI{
+		apiGrants: map[string]map[string]*gwapi.ReferenceGrant{}, labels: map[string]map[string]string{},
+		hostCount: map[Ref]map[hostOn]int{}, fronts: map[Ref]map[Ref]struct{}{},
+	}
+}
+
+// upsertAPI records an object of the Gateway API, or a namespace.
+func (w *World) upsertAPI(ref Ref, object metav1.Object) {
+	old := func(kind string) metav1.Object {
+		ref.Kind = kind
+		return w.objectOf(ref)
+	}
+	switch o := object.(type) {
+	case *gwapi.GatewayClass:
+		was, _ := old(KindGatewayClass).(*gwapi.GatewayClass)
+		w.putUnit(ref, o, was != nil && reflect.DeepEqual(was.Spec, o.Spec))
+	case *gwapi.Gateway:
+		was, _ := old(KindGateway).(*gwapi.Gateway)
+		w.putUnit(ref, o, was != nil && reflect.DeepEqual(was.Spec, o.Spec))
+	case *gwapi.HTTPRoute:
+		was, _ := old(KindHTTPRoute).(*gwapi.HTTPRoute)
+		w.putUnit(ref, o, was != nil && reflect.DeepEqual(was.Spec, o.Spec))
+	case *gwapi.ReferenceGrant:
+		w.putAPIGrant(ref, o)
+	case *metav1.PartialObjectMetadata:
+		if o.Kind == KindNamespace {
+			w.putNamespace(ref.Name, o.Labels, true)
+		}
+	}
+}
+
+// isNamedAPI reports whether an object without a namespace is one of a kind that has none.
+func isNamedAPI(object metav1.Object) bool {
+	switch o := object.(type) {
+	case *gwapi.GatewayClass:
+	case *metav1.PartialObjectMetadata:
+		if o.Kind != KindNamespace {
+			return false
+		}
+	default:
+		return false
+	}
+	return object.GetNamespace() == "" && len(validation.IsDNS1123Subdomain(object.GetName())) == 0
+}
+
+func (w *World) putAPIGrant(ref Ref, grant *gwapi.ReferenceGrant) {
+	of := w.apiGrants[ref.Namespace]
+	switch old := of[ref.Name]; {
+	case grant == nil && old == nil, grant != nil && old != nil && reflect.DeepEqual(old.Spec, grant.Spec):
+		return
+	case grant == nil:
+		if delete(of, ref.Name); len(of) == 0 {
+			delete(w.apiGrants, ref.Namespace)
+		}
+	case of == nil:
+		w.apiGrants[ref.Namespace] = map[string]*gwapi.ReferenceGrant{ref.Name: grant}
+	default:
+		of[ref.Name] = grant
+	}
+	w.markUsers(Ref{Kind: KindAPIGrant, Namespace: ref.Namespace})
+}
+
+func (w *World) putNamespace(name string, labels map[string]string, there bool) {
+	old, had := w.labels[name]
+	if there == had && maps.Equal(old, labels) {
+		return
+	}
+	if delete(w.labels, name); there {
+		w.labels[name] = labels
+	}
+	w.markUsers(Ref{Kind: KindNamespace, Name: name})
+}
+
+// permitsAPI reports whether a ReferenceGrant of the Gateway API lets the object name another one.
+func (s *scope) permitsAPI(path string, to Ref) bool {
+	s.use(Ref{Kind: KindAPIGrant, Namespace: to.Namespace})
+	for _, grant := range s.world.apiGrants[to.Namespace] {
+		from, target := false, false
+		for _, f := range grant.Spec.From {
+			from = from || f.Group == gwapi.GroupName && string(f.Kind) == s.of.Kind && string(f.Namespace) == s.of.Namespace
+		}
+		for _, t := range grant.Spec.To {
+			target = target || t.Group == "" && string(t.Kind) == to.Kind &&
+				(t.Name == nil || *t.Name == "" || string(*t.Name) == to.Name)
+		}
+		if from && target {
+			return true
+		}
+	}
+	s.problem(path, RefNotPermitted, "%s may not be named from namespace %s: a ReferenceGrant in namespace %s must allow it "+
+		"(group %s, from kind %s of namespace %s, to kind %s)", to, s.of.Namespace, to.Namespace, gwapi.GroupName, s.of.Kind, s.of.Namespace, to.Kind)
+	return false
+}
+
+// resultAPI is what a unit of the Gateway API became, beside objects of the store.
+type resultAPI struct {
+	// api is the result that Object has.
+	api any
+	// class says that a GatewayClass is of this installation and accepted.
+	class bool
+	// state is what routes need to know of a Gateway.
+	state *gatewayState
+	// serves are the host names that it serves on Gateways, attached the listeners that take the route.
+	serves   map[hostOn]struct{}
+	attached map[Ref][]string
+}
+
+// isAPI reports whether a kind is one of the Gateway API.
+func isAPI(kind string) bool {
+	return kind == KindGatewayClass || kind == KindGateway || kind == KindHTTPRoute
+}
+
+// replaceHosts counts the host names that a unit serves. When one appears, or is gone, the routes that are for what no
+// other route serves are translated again.
+func (w *World) replaceHosts(old, now map[hostOn]struct{}) {
+	change := func(h hostOn, by int) {
+		of := w.hostCount[h.gateway]
+		if of == nil {
+			of = map[hostOn]int{}
+			w.hostCount[h.gateway] = of
+		}
+		before := of[h]
+		if of[h] += by; of[h] == 0 {
+			delete(of, h)
+		}
+		if len(of) == 0 {
+			delete(w.hostCount, h.gateway)
+		}
+		if before == 0 || before+by == 0 {
+			w.markUsers(Ref{kindHosts, h.gateway.Namespace, h.gateway.Name})
+		}
+	}
+	for h := range now {
+		if _, had := old[h]; !had {
+			change(h, 1)
+		}
+	}
+	for h := range old {
+		if _, still := now[h]; !still {
+			change(h, -1)
+		}
+	}
+}
+
+// covers reports whether each name that a host pattern stands for also matches another pattern: a name, *.SUFFIX or *.
+func covers(pattern, host string) bool {
+	suffix, wild := strings.CutPrefix(pattern, "*")
+	switch {
+	case pattern == host, pattern == "*":
+		return true
+	case !wild:
+		return false
+	}
+	return len(host) > len(suffix) && strings.HasSuffix(host, suffix)
+}
+
+// intersection returns the narrower one of two host patterns; empty if they have no name in common.
+func intersection(a, b string) string {
+	switch {
+	case covers(a, b):
+		return b
+	case covers(b, a):
+		return a
+	}
+	return ""
+}
+
+// hostname returns a host pattern in lower case; * for an absent one.
+func hostname(h *gwapi.Hostname) string {
+	if h == nil || *h == "" {
+		return "*"
+	}
+	return strings.ToLower(string(*h))
+}
+
+// text returns what a pointer leads to, or a default.
+func text[T ~string](p *T, absent string) string {
+	if p == nil {
+		return absent
+	}
+	return string(*p)
+}

@@ -1,0 +1,415 @@
+package translate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	gwapi "sigs.k8s.io/gateway-api/apis/v1"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+)
+
+// gatewayState is what routes need to know of a Gateway.
+type gatewayState struct {
+	ref       Ref
+	proxy     string
+	listeners []listenerState
+}
+
+// listenerState is what routes need to know of a listener.
+type listenerState struct {
+	name   string
+	port   int32
+	scheme string
+	// host is a name, *.SUFFIX or *.
+	host string
+	// routes says that it takes HTTPRoutes, from and selector from which namespaces.
+	routes   bool
+	from     gwapi.FromNamespaces
+	selector *metav1.LabelSelector
+	// secrets are the names of its certificates.
+	secrets []string
+	// refused says why it serves nothing; empty means that it does.
+	refused string
+}
+
+// gatewayClass reads a GatewayClass.
+func (s *scope) gatewayClass(o *gwapi.GatewayClass) {
+	if s.world.Controller == "" || string(o.Spec.ControllerName) != s.world.Controller {
+		s.ignored = true
+		return
+	}
+	reason, message := gwapi.GatewayClassConditionReason(""), ""
+	if o.Spec.ParametersRef != nil {
+		reason, message = gwapi.GatewayClassReasonInvalidParameters, "spec.parametersRef: a class has no parameters"
+	}
+	s.class = reason == ""
+	s.api = &ClassResult{Conditions: []Verdict{
+		verdict(gwapi.GatewayClassConditionStatusAccepted, gwapi.GatewayClassReasonAccepted,
+			"its Gateways are served", reason, message),
+	}}
+}
+
+// gateway makes the proxy of a Gateway, and a service for the host name of each listener: what no route of the listener
+// takes is answered with 404, and not by a route of a listener with a wider host name.
+func (s *scope) gateway(o *gwapi.Gateway) {
+	class := Ref{Kind: KindGatewayClass, Name: string(o.Spec.GatewayClassName)}
+	s.use(class)
+	if r := s.world.resultOf(class); r == nil || !r.class {
+		s.ignored = true
+		return
+	}
+	state := &gatewayState{ref: s.of, proxy: objectName(s.of.Namespace, s.of.Name)}
+	s.proxies, s.state = []string{state.proxy}, state
+	reason, message := refusedGateway(o)
+	result := &GatewayResult{Addresses: s.addresses()}
+	s.api = result
+	ports := portsOfListeners(o.Spec.Listeners)
+	valid := 0
+	for i := range o.Spec.Listeners {
+		l, r := s.listener(o, i, ports)
+		if reason != "" && l.refused == "" {
+			l.refused, r.Served = message, false
+		}
+		if r.Served {
+			valid++
+		}
+		state.listeners, result.Listeners = append(state.listeners, l), append(result.Listeners, r)
+	}
+	if !slices.ContainsFunc(s.world.proxies, func(p *model.Proxy) bool { return p.Name == state.proxy }) {
+		p := model.NewProxy()
+		p.Name = state.proxy
+		s.make(p, "")
+	}
+	for i, l := range state.listeners {
+		if l.refused == "" && s.hostService(state, l.host, fmt.Sprintf("spec.listeners[%d]", i)) != "" {
+			s.serves[hostOn{s.of, l.host, l.scheme}] = struct{}{}
+		}
+	}
+	accepted := verdict(gwapi.GatewayConditionAccepted, gwapi.GatewayReasonAccepted,
+		"it is a part of the configuration, as proxy "+state.proxy, reason, message)
+	if reason == "" && valid < len(result.Listeners) {
+		accepted.Reason, accepted.Message = string(gwapi.GatewayReasonListenersNotValid), "some listeners serve nothing: see their conditions"
+		accepted.True = valid > 0 || slices.ContainsFunc(state.listeners, func(l listenerState) bool { return l.refused == "" })
+	}
+	result.Conditions = []Verdict{accepted}
+}
+
+// refusedGateway says what of a Gateway cannot be done as a whole.
+func refusedGateway(o *gwapi.Gateway) (reason gwapi.GatewayConditionReason, message string) {
+	switch {
+	case o.Spec.Infrastructure != nil && o.Spec.Infrastructure.ParametersRef != nil:
+		return gwapi.GatewayReasonInvalidParameters, "spec.infrastructure.parametersRef: a Gateway has no parameters"
+	case slices.ContainsFunc(o.Spec.Addresses, func(a gwapi.GatewaySpecAddress) bool { return a.Value != "" }):
+		return gwapi.GatewayReasonUnsupportedAddress, "spec.addresses: addresses are those of the Service in front of the Gateway"
+	case o.Spec.TLS != nil:
+		return gwapi.GatewayReasonInvalid, "spec.tls: certificates of clients, and those for backends, are not supported here"
+	}
+	return "", ""
+}
+
+// listenerPorts are the ports of a Gateway that can be had, and those that two protocols want.
+type listenerPorts struct {
+	of     map[gwapi.ProtocolType]int32
+	shared map[int32]bool
+}
+
+// portsOfListeners returns the port of each protocol: a proxy has one for HTTP and one for HTTPS. The first one counts.
+func portsOfListeners(list []gwapi.Listener) listenerPorts {
+	p := listenerPorts{of: map[gwapi.ProtocolType]int32{}, shared: map[int32]bool{}}
+	protocols := map[int32]gwapi.ProtocolType{}
+	for _, l := range list {
+		if had, is := protocols[l.Port]; is && had != l.Protocol {
+			p.shared[l.Port] = true
+		}
+		protocols[l.Port] = l.Protocol
+		if _, is := p.of[l.Protocol]; !is {
+			p.of[l.Protocol] = l.Port
+		}
+	}
+	return p
+}
+
+// listener reads a listener.
+func (s *scope) listener(o *gwapi.Gateway, i int, ports listenerPorts) (listenerState, ListenerResult) {
+	spec := &o.Spec.Listeners[i]
+	l := listenerState{
+		name: string(spec.Name), port: spec.Port, scheme: strings.ToLower(string(spec.Protocol)), host: hostname(spec.Hostname),
+		from: gwapi.NamespacesFromSame,
+	}
+	r := ListenerResult{Name: spec.Name, SupportedKinds: []gwapi.RouteGroupKind{}}
+	resolved, why := s.routesOf(spec, &l, &r)
+	accepted, conflict, message := refusedListener(spec, o.Spec.Listeners, ports)
+	if accepted == "" && conflict == "" && spec.Protocol == gwapi.HTTPSProtocolType {
+		if bad, text := s.certificates(spec, i, &l); bad != "" {
+			resolved, why = bad, text
+		}
+	}
+	if accepted != "" || conflict != "" {
+		l.refused = message
+	}
+	r.Served = l.refused == "" && (spec.Protocol != gwapi.HTTPSProtocolType || len(l.secrets) > 0) && resolved == ""
+	conflicted := Verdict{string(gwapi.ListenerConditionConflicted), false, string(gwapi.ListenerReasonNoConflicts), "no other listener wants the same"}
+	if conflict != "" {
+		conflicted = Verdict{string(gwapi.ListenerConditionConflicted), true, string(conflict), message}
+		accepted = conflict
+	}
+	r.Conditions = []Verdict{
+		verdict(gwapi.ListenerConditionAccepted, gwapi.ListenerReasonAccepted, "it is a part of the configuration", accepted, message),
+		conflicted,
+		verdict(gwapi.ListenerConditionResolvedRefs, gwapi.ListenerReasonResolvedRefs, "every object that it names exists and may be used", resolved, why),
+	}
+	return l, r
+}
+
+// routesOf reads which routes a listener takes.
+func (s *scope) routesOf(spec *gwapi.Listener, l *listenerState, r *ListenerResult) (reason gwapi.ListenerConditionReason, message string) {
+	kind := gwapi.RouteGroupKind{Group: new(gwapi.Group), Kind: KindHTTPRoute}
+	*kind.Group = gwapi.GroupName
+	l.routes = spec.Protocol == gwapi.HTTPProtocolType || spec.Protocol == gwapi.HTTPSProtocolType
+	if a := spec.AllowedRoutes; a != nil {
+		if n := a.Namespaces; n != nil {
+			l.from, l.selector = gwapi.FromNamespaces(text(n.From, string(gwapi.NamespacesFromSame))), n.Selector
+		}
+		if len(a.Kinds) > 0 {
+			takes := l.routes
+			l.routes = false
+			for i, k := range a.Kinds {
+				if takes && text(k.Group, gwapi.GroupName) == gwapi.GroupName && k.Kind == KindHTTPRoute {
+					l.routes = true
+					continue
+				}
+				reason = gwapi.ListenerReasonInvalidRouteKinds
+				message = fmt.Sprintf("allowedRoutes.kinds[%d]: a listener of protocol %s cannot take routes of kind %s", i, spec.Protocol, k.Kind)
+			}
+		}
+	}
+	if l.routes {
+		r.SupportedKinds = append(r.SupportedKinds, kind)
+	}
+	return reason, message
+}
+
+// refusedListener says why a listener serves nothing.
+func refusedListener(spec *gwapi.Listener, all []gwapi.Listener, ports listenerPorts) (accepted, conflict gwapi.ListenerConditionReason, message string) {
+	same := 0
+	for _, l := range all {
+		if l.Port == spec.Port && l.Protocol == spec.Protocol && hostname(l.Hostname) == hostname(spec.Hostname) {
+			same++
+		}
+	}
+	switch {
+	case spec.Protocol != gwapi.HTTPProtocolType && spec.Protocol != gwapi.HTTPSProtocolType:
+		return gwapi.ListenerReasonUnsupportedProtocol, "", fmt.Sprintf("the protocol %s is not supported: use HTTP or HTTPS", spec.Protocol)
+	case ports.shared[spec.Port]:
+		return "", gwapi.ListenerReasonProtocolConflict, fmt.Sprintf("listeners of several protocols want port %d", spec.Port)
+	case same > 1:
+		return "", gwapi.ListenerReasonHostnameConflict, fmt.Sprintf("another listener has the same host name on port %d", spec.Port)
+	case ports.of[spec.Protocol] != spec.Port:
+		return gwapi.ListenerReasonPortUnavailable, "", fmt.Sprintf("a Gateway has one port for %s, and listeners before this one have port %d",
+			spec.Protocol, ports.of[spec.Protocol])
+	case spec.Protocol == gwapi.HTTPSProtocolType && spec.TLS != nil && text(spec.TLS.Mode, string(gwapi.TLSModeTerminate)) != string(gwapi.TLSModeTerminate):
+		return gwapi.ListenerReasonUnsupportedValue, "", "tls.mode must be Terminate for protocol HTTPS"
+	case spec.TLS != nil && len(spec.TLS.Options) > 0:
+		return gwapi.ListenerReasonUnsupportedValue, "", "tls.options: none is supported"
+	}
+	return "", "", ""
+}
+
+// certificates makes the secrets of a listener.
+func (s *scope) certificates(spec *gwapi.Listener, i int, l *listenerState) (reason gwapi.ListenerConditionReason, message string) {
+	if spec.TLS == nil || len(spec.TLS.CertificateRefs) == 0 {
+		return gwapi.ListenerReasonInvalidCertificateRef, "tls.certificateRefs is required for protocol HTTPS"
+	}
+	for n, ref := range spec.TLS.CertificateRefs {
+		path := fmt.Sprintf("spec.listeners[%d].tls.certificateRefs[%d]", i, n)
+		if text(ref.Group, "") != "" || text(ref.Kind, KindSecret) != KindSecret {
+			reason, message = gwapi.ListenerReasonInvalidCertificateRef, path+": only a Secret can have a certificate"
+			continue
+		}
+		name, usable := "", false
+		wrong := s.problemsOf(func() {
+			name, usable = s.secret(path, Ref{KindSecret, text(ref.Namespace, s.of.Namespace), string(ref.Name)}, forPair)
+		})
+		if usable {
+			l.secrets = append(l.secrets, name)
+			continue
+		}
+		reason = gwapi.ListenerReasonInvalidCertificateRef
+		if len(wrong) > 0 {
+			message = path + ": " + wrong[0].Message
+			if wrong[0].Reason == RefNotPermitted {
+				reason = gwapi.ListenerReasonRefNotPermitted
+			}
+		}
+	}
+	return reason, message
+}
+
+// problemsOf returns the problems that do records, which are not those of the whole object.
+func (s *scope) problemsOf(do func()) []Problem {
+	before, dropped := s.problems, s.dropped
+	s.problems, s.dropped = nil, 0
+	do()
+	wrong := s.problems
+	s.problems, s.dropped = before, dropped
+	return wrong
+}
+
+// listenerFor returns the listener that takes the requests for a host over http or https: that with the narrowest host.
+func (g *gatewayState) listenerFor(host, scheme string) *listenerState {
+	var best *listenerState
+	for i := range g.listeners {
+		l := &g.listeners[i]
+		if l.refused == "" && l.scheme == scheme && covers(l.host, host) && (best == nil || covers(best.host, l.host)) {
+			best = l
+		}
+	}
+	return best
+}
+
+// hostService makes the service of a host name of a Gateway, with the certificates of its listener, and returns its
+// name; empty if a GatewayHost of the proxy has the host.
+func (s *scope) hostService(g *gatewayState, host, path string) string {
+	s.use(Ref{kindHolder, g.proxy, host})
+	if s.world.holder(claim{gatewayv1.KindGatewayHost, g.proxy, host}) != nil {
+		return ""
+	}
+	svc := model.NewService()
+	svc.Name, svc.FQDN = ownName(g.ref.Namespace, g.ref.Name, strings.Replace(host, "*", "_", 1)), host
+	if len(svc.Validate()) > 0 {
+		return ""
+	}
+	s.make(svc, path)
+	s.make(&model.ProxyService{Proxy: g.proxy, Service: svc.Name}, path)
+	if l := g.listenerFor(host, "https"); l != nil {
+		for _, secret := range l.secrets {
+			s.make(&model.ServiceSecret{Service: svc.Name, Secret: secret}, path)
+		}
+	}
+	return svc.Name
+}
+
+// takes reports whether a listener takes routes of a namespace.
+func (s *scope) takes(g *gatewayState, l *listenerState) bool {
+	switch l.from {
+	case gwapi.NamespacesFromAll:
+		return true
+	case gwapi.NamespacesFromSame:
+		return s.of.Namespace == g.ref.Namespace
+	case gwapi.NamespacesFromSelector:
+		s.use(Ref{Kind: KindNamespace, Name: s.of.Namespace})
+		of, known := s.world.labels[s.of.Namespace]
+		selector, err := metav1.LabelSelectorAsSelector(l.selector)
+		return known && err == nil && l.selector != nil && selector.Matches(labels.Set(of))
+	}
+	return false
+}
+
+// addresses lists the addresses of the Services in front of the Gateway.
+func (s *scope) addresses() (list []gwapi.GatewayStatusAddress) {
+	s.use(Ref{kindFront, s.of.Namespace, s.of.Name})
+	fronts := slices.SortedFunc(maps.Keys(s.world.fronts[s.of]), Ref.Compare)
+	for _, ref := range fronts {
+		for _, a := range addressesOf(s.world.services[ref]) {
+			if len(list) < maxAddresses && !slices.ContainsFunc(list, func(b gwapi.GatewayStatusAddress) bool { return b.Value == a.Value }) {
+				list = append(list, a)
+			}
+		}
+	}
+	return list
+}
+
+// maxAddresses is the most that the status of a Gateway may have.
+const maxAddresses = 16
+
+// addressesOf lists the addresses of a Service: those of its load balancer, or else its own in the cluster.
+func addressesOf(svc *corev1.Service) (list []gwapi.GatewayStatusAddress) {
+	add := func(t gwapi.AddressType, value string) {
+		list = append(list, gwapi.GatewayStatusAddress{Type: &t, Value: value})
+	}
+	if svc == nil {
+		return nil
+	}
+	for _, in := range svc.Status.LoadBalancer.Ingress {
+		if in.IP != "" {
+			add(gwapi.IPAddressType, in.IP)
+		} else if in.Hostname != "" {
+			add(gwapi.HostnameAddressType, in.Hostname)
+		}
+	}
+	if len(list) > 0 || svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		return list
+	}
+	for _, ip := range svc.Spec.ClusterIPs {
+		if ip != corev1.ClusterIPNone {
+			add(gwapi.IPAddressType, ip)
+		}
+	}
+	return list
+}
+
+// FrontOf returns the name of the Gateway that a Service is in front of; empty if it is none.
+func FrontOf(svc *corev1.Service) string {
+	return svc.Labels[gwapi.GatewayNameLabelKey]
+}
+
+// putFront records whether a Service is in front of a Gateway.
+func (w *World) putFront(ref Ref, old, now *corev1.Service) {
+	change := func(svc *corev1.Service, there bool) {
+		if svc == nil || FrontOf(svc) == "" {
+			return
+		}
+		gateway := Ref{KindGateway, ref.Namespace, FrontOf(svc)}
+		of := w.fronts[gateway]
+		if of == nil {
+			of = map[Ref]struct{}{}
+			w.fronts[gateway] = of
+		}
+		if delete(of, ref); there {
+			of[ref] = struct{}{}
+		}
+		if len(of) == 0 {
+			delete(w.fronts, gateway)
+		}
+		w.markUsers(Ref{kindFront, gateway.Namespace, gateway.Name})
+	}
+	if old != nil && now != nil && FrontOf(old) == FrontOf(now) && slices.EqualFunc(addressesOf(old), addressesOf(now),
+		func(a, b gwapi.GatewayStatusAddress) bool { return a.Value == b.Value }) {
+		return
+	}
+	change(old, false)
+	change(now, true)
+}
+
+// countAttached returns how many routes each listener of a Gateway takes.
+func (w *World) countAttached(gateway Ref) map[string]int32 {
+	n := map[string]int32{}
+	for user := range w.users[gateway] {
+		if r := w.resultOf(user); r != nil {
+			for _, name := range r.attached[gateway] {
+				n[name]++
+			}
+		}
+	}
+	return n
+}
+
+// withAttached returns the result of a Gateway with the number of routes.
+func (w *World) withAttached(ref Ref, r *GatewayResult) *GatewayResult {
+	if r == nil {
+		return nil
+	}
+	n, counted := w.countAttached(ref), *r
+	counted.Listeners = slices.Clone(r.Listeners)
+	for i := range counted.Listeners {
+		counted.Listeners[i].Attached = n[string(counted.Listeners[i].Name)]
+	}
+	return &counted
+}

@@ -1,0 +1,263 @@
+package translate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	gwapi "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+)
+
+// maxRoutesOfOne bounds the routes that one HTTPRoute becomes: each of its matches for each of its hosts.
+const maxRoutesOfOne = 20_000
+
+// The reasons of Accepted that are not the Gateway API's.
+const (
+	reasonHostConflict   gwapi.RouteConditionReason = HostConflict
+	reasonHostNotAllowed gwapi.RouteConditionReason = HostNotAllowed
+)
+
+// binding is what an HTTPRoute serves on one Gateway: by host, over which schemes.
+type binding struct {
+	gateway *gatewayState
+	hosts   map[string]map[string]bool
+}
+
+// httpRoute makes the routes of an HTTPRoute on each Gateway that it names and that takes it.
+func (s *scope) httpRoute(o *gwapi.HTTPRoute) {
+	var bindings []*binding
+	result := &RouteResult{}
+	rules := s.rules(o)
+	for i, ref := range o.Spec.ParentRefs {
+		if text(ref.Group, gwapi.GroupName) != gwapi.GroupName || text(ref.Kind, KindGateway) != KindGateway {
+			continue
+		}
+		to := Ref{KindGateway, text(ref.Namespace, s.of.Namespace), string(ref.Name)}
+		s.use(to)
+		r := s.world.resultOf(to)
+		if r == nil || r.state == nil {
+			continue // it does not exist, or is another controller's
+		}
+		at := slices.IndexFunc(bindings, func(b *binding) bool { return b.gateway.ref == to })
+		if at < 0 {
+			at = len(bindings)
+			bindings = append(bindings, &binding{r.state, map[string]map[string]bool{}})
+			s.proxies = append(s.proxies, r.state.proxy)
+		}
+		reason, message := s.attach(o, &o.Spec.ParentRefs[i], bindings[at])
+		result.Parents = append(result.Parents, ParentResult{Ref: ref, Conditions: rules.verdicts(reason, message)})
+	}
+	slices.Sort(s.proxies)
+	s.ignored = len(result.Parents) == 0
+	s.api = result
+	if s.ignored || rules.unreadable {
+		clear(s.made) // nothing is served
+		clear(s.serves)
+		return
+	}
+	for _, b := range bindings {
+		s.bind(b, rules)
+	}
+}
+
+// attach finds the listeners of a parent that take the route, and adds the hosts that it then serves. The reason says
+// why there are none; empty means that there are some.
+func (s *scope) attach(o *gwapi.HTTPRoute, ref *gwapi.ParentReference, b *binding) (reason gwapi.RouteConditionReason, message string) {
+	reason, message = gwapi.RouteReasonNoMatchingParent, "the Gateway has no listener with this sectionName and port"
+	for i := range b.gateway.listeners {
+		l := &b.gateway.listeners[i]
+		if ref.SectionName != nil && string(*ref.SectionName) != l.name || ref.Port != nil && *ref.Port != l.port {
+			continue
+		}
+		if !l.routes || !s.takes(b.gateway, l) {
+			reason, message = rank(reason, message, gwapi.RouteReasonNotAllowedByListeners, "allowedRoutes of the listener does not allow it")
+			continue
+		}
+		hosts := hostsFor(o, l)
+		if len(hosts) == 0 {
+			reason, message = rank(reason, message, gwapi.RouteReasonNoMatchingListenerHostname, "no host name of it is one of the listener's")
+			continue
+		}
+		if names := s.attached[b.gateway.ref]; !slices.Contains(names, l.name) {
+			s.attached[b.gateway.ref] = append(names, l.name)
+		}
+		if l.refused != "" {
+			reason, message = rank(reason, message, gwapi.RouteReasonNoMatchingParent, "listener "+l.name+" serves nothing: "+l.refused)
+			continue
+		}
+		why, what := s.addHosts(b, l, hosts)
+		reason, message = rank(reason, message, why, what)
+	}
+	return reason, message
+}
+
+// rank keeps the reason that says most: none at all, or the one that was found last on the way to it.
+func rank(r gwapi.RouteConditionReason, message string, now gwapi.RouteConditionReason, nowMessage string) (gwapi.RouteConditionReason, string) {
+	order := []gwapi.RouteConditionReason{
+		gwapi.RouteReasonNoMatchingParent, gwapi.RouteReasonNotAllowedByListeners, gwapi.RouteReasonNoMatchingListenerHostname,
+		reasonHostNotAllowed, reasonHostConflict, "",
+	}
+	if slices.Index(order, now) >= slices.Index(order, r) {
+		return now, nowMessage
+	}
+	return r, message
+}
+
+// hostsFor lists the hosts of a route that a listener has.
+func hostsFor(o *gwapi.HTTPRoute, l *listenerState) (hosts []string) {
+	if len(o.Spec.Hostnames) == 0 {
+		return []string{l.host}
+	}
+	for i := range o.Spec.Hostnames {
+		if h := intersection(l.host, hostname(&o.Spec.Hostnames[i])); h != "" && !slices.Contains(hosts, h) {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts
+}
+
+// addHosts adds the hosts that the route serves by a listener. It leaves out those of a listener with a narrower host
+// name, and those that others have.
+func (s *scope) addHosts(b *binding, l *listenerState, hosts []string) (reason gwapi.RouteConditionReason, message string) {
+	served := 0
+	for _, h := range hosts {
+		switch {
+		case b.gateway.listenerFor(h, l.scheme) != l:
+			reason, message = cmp.Or(reason, gwapi.RouteReasonNoMatchingListenerHostname), cmp.Or(message, "another listener has the host "+h)
+			continue
+		case !s.world.hosts.allow(s.of.Namespace, h):
+			reason, message = reasonHostNotAllowed, s.world.hosts.refusal(s.of.Namespace, h)
+			continue
+		case s.hostService(b.gateway, h, "spec") == "":
+			reason, message = reasonHostConflict, "a GatewayHost has the host "+h+" on proxy "+b.gateway.proxy
+			continue
+		}
+		served++
+		if b.hosts[h] == nil {
+			b.hosts[h] = map[string]bool{}
+		}
+		b.hosts[h][l.scheme] = true
+		s.serves[hostOn{b.gateway.ref, h, l.scheme}] = struct{}{}
+	}
+	if served > 0 {
+		return "", ""
+	}
+	return reason, message
+}
+
+// bind makes the routes of an HTTPRoute on a Gateway.
+func (s *scope) bind(b *binding, rules *rulesReading) {
+	for host, schemes := range b.gaps(s) {
+		if b.hosts[host] == nil {
+			b.hosts[host] = schemes
+			continue
+		}
+		maps.Copy(b.hosts[host], schemes)
+	}
+	both := func(scheme string) bool {
+		return slices.ContainsFunc(b.gateway.listeners, func(l listenerState) bool { return l.scheme != scheme && l.refused == "" })
+	}
+	n := 0
+	for _, r := range rules.list {
+		n += len(r.matches)
+	}
+	for i, host := range slices.Sorted(maps.Keys(b.hosts)) {
+		if (i+1)*n > maxRoutesOfOne {
+			return // all hosts of the route itself are far below that
+		}
+		service := s.hostService(b.gateway, host, "spec")
+		if service == "" {
+			continue
+		}
+		schemes := slices.Sorted(maps.Keys(b.hosts[host]))
+		only := ""
+		// Plain HTTP reaches a Gateway that has no listener for it, too.
+		if len(schemes) == 1 && (schemes[0] == "https" || both(schemes[0])) {
+			only = schemes[0]
+		}
+		for _, r := range rules.list {
+			s.emit(r, service, only)
+		}
+	}
+}
+
+// gaps lists the hosts of a Gateway that other routes serve over the other scheme only: those requests over this scheme
+// go to the routes with the next wider host of the same listener.
+func (b *binding) gaps(s *scope) map[string]map[string]bool {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(b.hosts)), func(h string) bool { return strings.HasPrefix(h, "*") }) {
+		return nil
+	}
+	s.use(Ref{kindHosts, b.gateway.ref.Namespace, b.gateway.ref.Name})
+	all := s.world.hostCount[b.gateway.ref] // a change of the own hosts leads here again
+	found := map[string]map[string]bool{}
+	for h := range all {
+		scheme := map[string]string{"http": "https", "https": "http"}[h.scheme]
+		if all[hostOn{h.gateway, h.host, scheme}] > 0 {
+			continue
+		}
+		l, next := b.gateway.listenerFor(h.host, scheme), nextWider(all, h, scheme)
+		if l == nil || next == "" || !covers(l.host, next) || !b.hosts[next][scheme] {
+			continue
+		}
+		if found[h.host] == nil {
+			found[h.host] = map[string]bool{}
+		}
+		found[h.host][scheme] = true
+	}
+	return found
+}
+
+// nextWider returns the narrowest host over a scheme that is wider than another one; empty if there is none.
+func nextWider(all map[hostOn]int, h hostOn, scheme string) string {
+	for parent := h.host; parent != "*"; {
+		_, rest, found := strings.Cut(strings.TrimPrefix(parent, "*."), ".")
+		if parent = "*"; found {
+			parent = "*." + rest
+		}
+		if all[hostOn{h.gateway, parent, scheme}] > 0 {
+			return parent
+		}
+	}
+	return ""
+}
+
+// emit makes the routes of a rule for a service. only is the scheme of the requests that they are for; empty means both.
+func (s *scope) emit(r *ruleReading, service, only string) {
+	for _, m := range r.matches {
+		route := *m
+		route.Service = service
+		if only != "" {
+			condition := model.ValueMatch{Name: "x-forwarded-proto", Exact: &only}
+			route.Config.Headers = append(slices.Clone(route.Config.Headers), condition)
+		}
+		s.make(&route, r.at)
+		for _, u := range r.upstreams {
+			s.make(&model.RouteUpstream{Service: service, Route: route.Name, Upstream: u.name}, u.path)
+		}
+		for _, f := range r.filters {
+			s.make(&model.RouteFilter{Service: service, Route: route.Name, Filter: f.name}, f.path)
+		}
+	}
+}
+
+// verdicts are the conditions of a parent. reason says why the route is not attached; empty means that it is.
+func (r *rulesReading) verdicts(reason gwapi.RouteConditionReason, message string) []Verdict {
+	if reason == "" && (r.unreadable || r.refused == len(r.list) && r.refused > 0) {
+		reason, message = cmp.Or(r.refusedReason, gwapi.RouteReasonUnsupportedValue), r.refusedMessage
+	}
+	list := []Verdict{
+		verdict(gwapi.RouteConditionAccepted, gwapi.RouteReasonAccepted, "it is a part of the configuration", reason, message),
+		verdict(gwapi.RouteConditionResolvedRefs, gwapi.RouteReasonResolvedRefs, "every object that it names exists and may be used", r.brokenReason, r.brokenMessage),
+	}
+	if reason == "" && r.refused > 0 {
+		list = append(list, Verdict{
+			string(gwapi.RouteConditionPartiallyInvalid), true, string(gwapi.RouteReasonUnsupportedValue),
+			fmt.Sprintf("Dropped Rule: requests for it are answered with 500: %s", r.refusedMessage),
+		})
+	}
+	return list
+}

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gwapi "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/kube"
+	kubestatus "github.com/gatehouse-gateway/gatehouse/pkg/input/kube/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/kube/translate"
+)
+
+// cachedAPIObjects lists the objects of the Gateway API that have conditions.
+func cachedAPIObjects(ctx context.Context, watch *kube.Watch, controller string) (objects []kubestatus.Cached, err error) {
+	add := func(kind string, o client.Object, shape func(*translate.Object) kubestatus.Shape) {
+		objects = append(objects, kubestatus.Cached{
+			Object: kubestatus.Object{
+				Ref: kubestatus.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, UID: o.GetUID(),
+				ResourceVersion: kubestatus.ParseVersion(o.GetResourceVersion()),
+			},
+			Generation: o.GetGeneration(), Make: shape,
+		})
+	}
+	if watch.HasRead(translate.KindGatewayClass) {
+		var list gwapi.GatewayClassList
+		if err := watch.Cache().List(ctx, &list); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			add(translate.KindGatewayClass, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Class(o, b, translate.Features()) })
+		}
+	}
+	if watch.HasRead(translate.KindGateway) {
+		var list gwapi.GatewayList
+		if err := watch.Cache().List(ctx, &list); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			add(translate.KindGateway, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Gateway(o, b) })
+		}
+	}
+	if watch.HasRead(translate.KindHTTPRoute) {
+		var list gwapi.HTTPRouteList
+		if err := watch.Cache().List(ctx, &list); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			add(translate.KindHTTPRoute, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Route(o, b, controller) })
+		}
+	}
+	return objects, nil
+}

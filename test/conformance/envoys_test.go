@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gwapi "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// deploy creates, for each Gateway, a Deployment with an Envoy that connects under its name, and a Service in front of
+// it. Both go with the Gateway.
+func deploy(ctx context.Context, t *testing.T, api client.Client) {
+	done := map[string]bool{}
+	for {
+		var list gwapi.GatewayList
+		if err := api.List(ctx, &list); err != nil && ctx.Err() == nil {
+			t.Logf("listing Gateways: %s", err)
+		}
+		for i := range list.Items {
+			g := &list.Items[i]
+			if g.Spec.GatewayClassName != className || done[string(g.UID)] {
+				continue
+			}
+			ok := true
+			for _, o := range []client.Object{deployment(g), service(g)} {
+				if err := api.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
+					t.Logf("creating the Envoys of Gateway %s: %s", g.Name, err)
+					ok = false
+				}
+			}
+			done[string(g.UID)] = ok
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// meta returns the metadata of an object of a Gateway. The start of the uid distinguishes Gateways of the same name.
+func meta(g *gwapi.Gateway) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: g.Namespace, Name: "envoy-" + string(g.UID)[:8], Labels: map[string]string{gwapi.GatewayNameLabelKey: g.Name},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: gwapi.GroupVersion.String(), Kind: "Gateway", Name: g.Name, UID: g.UID}},
+	}
+}
+
+func deployment(g *gwapi.Gateway) *appsv1.Deployment {
+	labels := map[string]string{"envoy": string(g.UID)}
+	return &appsv1.Deployment{ObjectMeta: meta(g), Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec: corev1.PodSpec{
+				AutomountServiceAccountToken: new(bool), TerminationGracePeriodSeconds: new(int64),
+				Containers: []corev1.Container{{
+					Name: "envoy", Image: "gatehouse:local", Args: []string{"envoy", "--", "--concurrency", "1"},
+					Env: []corev1.EnvVar{
+						{Name: "GATEHOUSE_PROXY", Value: g.Namespace + "." + g.Name}, {Name: "GATEHOUSE_XDS_ADDR", Value: xdsAddr},
+						{Name: "GATEHOUSE_ADMIN_ADDR", Value: "0.0.0.0:9901"},
+					},
+					ReadinessProbe: &corev1.Probe{
+						ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(9901)}}, PeriodSeconds: 1,
+					},
+				}},
+			},
+		},
+	}}
+}
+
+// service has the ports of all Gateways of the tests.
+func service(g *gwapi.Gateway) *corev1.Service {
+	return &corev1.Service{ObjectMeta: meta(g), Spec: corev1.ServiceSpec{
+		Selector: map[string]string{"envoy": string(g.UID)},
+		Ports: []corev1.ServicePort{
+			{Name: "http", Port: 80, TargetPort: intstr.FromInt32(8080)}, {Name: "http-alt", Port: 8080, TargetPort: intstr.FromInt32(8080)},
+			{Name: "https", Port: 443, TargetPort: intstr.FromInt32(8443)},
+		},
+	}}
+}
