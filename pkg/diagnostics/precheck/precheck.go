@@ -46,8 +46,11 @@ const pageSize = 500
 const mostKept = 20_000
 
 // Check returns an Unworkable error for the first object that cannot become a
-// working configuration. r sees what the transaction has written.
+// working configuration, and a Conflict for two that claim the same. r sees what the transaction has written.
 func (rules Rules) Check(r store.Reader, written store.Changes) error {
+	if err := store.CheckClaims(r, written); err != nil {
+		return err
+	}
 	links, all, err := createdLinks(written)
 	if err != nil {
 		return err

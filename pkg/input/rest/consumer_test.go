@@ -55,7 +55,7 @@ var _ = Describe("A consumer", func() {
 	)
 
 	It("has no credential of another one", func() {
-		a := startAPI()
+		a := startAPI(checked)
 		a.given("/consumer", `Consumer_name=ann&Consumer_credentials={"keys":["s/k","s/l"],"tokens":[{"issuer":"i","subject":"x"}]}`)
 		a.given("/consumer", `Consumer_name=ben&Consumer_credentials={"keys":["s/m"],"users":["s/k"]}`)
 		for _, credentials := range []string{`{"keys":["s/z","s/k"]}`, `{"tokens":[{"issuer":"i","claim":"sub","value":"x"}]}`} {
@@ -65,7 +65,7 @@ var _ = Describe("A consumer", func() {
 			} {
 				got := try()
 				Expect(got.status).To(Equal(409), got.body)
-				Expect(got.body).To(ContainSubstring("belongs to /consumer/ann"))
+				Expect(got.body).To(MatchRegexp("of /consumer/(eve|ben) belongs to /consumer/ann"))
 			}
 		}
 		By("its own, and one that is free again")
@@ -76,7 +76,25 @@ var _ = Describe("A consumer", func() {
 		By("in one document")
 		got := a.do(http.MethodPut, "/config", "application/json", strings.NewReader(`{"version":1,"consumers":[{"consumer_name":"a","consumer_credentials":{"keys":["t/k"]}},{"consumer_name":"b","consumer_credentials":{"keys":["t/k"]}}]}`))
 		Expect(got.status).To(Equal(409), got.body)
-		Expect(got.body).To(ContainSubstring("key t/k belongs to /consumer/a"))
+		Expect(got.body).To(ContainSubstring("key t/k of /consumer/a belongs to /consumer/b"))
+		By("moved in one document, in any order")
+		for _, order := range []string{"ben", "aaron", "zoe"} {
+			got := a.do(http.MethodPut, "/config", "application/json", strings.NewReader(`{"version":1,"consumers":[{"consumer_name":"`+order+
+				`","consumer_credentials":{"keys":["s/k"]}}]}`))
+			Expect(got.status).To(Equal(map[bool]int{true: 200, false: 409}[order == "ben"]), got.body)
+		}
+		for _, to := range []string{"aaron", "zoe", "ben"} {
+			document := `{"version":1,"consumers":[`
+			for _, name := range []string{"aaron", "ben", "zoe"} {
+				keys := ""
+				if name == to {
+					keys = `"s/k"`
+				}
+				document += `{"consumer_name":"` + name + `","consumer_credentials":{"keys":[` + keys + `]}},`
+			}
+			got := a.do(http.MethodPut, "/config", "application/json", strings.NewReader(strings.TrimSuffix(document, ",")+"]}"))
+			Expect(got.status).To(Equal(200), got.body)
+		}
 	})
 
 	It("keeps its credentials when a key is deleted", func() {

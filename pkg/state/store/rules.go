@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
@@ -114,43 +113,8 @@ func check(r Reader, obj model.Object) error {
 		return checkFits(r, o.Key(), o.Filter, model.KindProxy)
 	case *model.Filter:
 		return checkStillFits(r, o)
-	case *model.Consumer:
-		return checkClaims(r, o)
 	}
 	return nil
-}
-
-// checkClaims refuses an object that claims what another one of its kind has.
-func checkClaims(r Reader, obj model.Claimer) error {
-	claims := obj.Claims()
-	if len(claims) == 0 {
-		return nil
-	}
-	holders, err := r.List(Query{Kind: obj.Key().Kind, To: claims, Limit: MaxReferences})
-	if err != nil {
-		return err
-	}
-	conflict := &model.Error{
-		Kind: model.Conflict, Path: obj.Key().Path(), Hint: "remove it from one of the two; each credential belongs to one consumer",
-	}
-	for _, holder := range holders {
-		if holder.Key() == obj.Key() {
-			continue
-		}
-		for _, claim := range model.Claims(holder) {
-			if slices.Contains(claims, claim) {
-				conflict.Fields = append(conflict.Fields, model.FieldError{
-					Field:   "Consumer_credentials",
-					Message: model.CredentialText(claim.Text()) + " belongs to " + holder.Key().Path(),
-				})
-			}
-		}
-	}
-	if len(conflict.Fields) == 0 {
-		return nil
-	}
-	conflict.Message = string(obj.Key().Kind) + ` "` + obj.Key().Name() + `" has a credential of another one: ` + conflict.Fields[0].Message
-	return conflict
 }
 
 // checkUses refuses an object that names what does not exist. The error has every field that does so.
