@@ -330,7 +330,7 @@ example:
 `),
 		Entry("with an object in answers", "schemas of kinds", "Key", `
 type: object
-required: [key_id, keyset_name, key_name, key_hash, key_description, tags, create_ts, update_ts]
+required: [key_id, keyset_name, key_name, key_hash, key_description, key_expires, tags, create_ts, update_ts]
 additionalProperties: false
 properties:
   key_id: {$ref: "#/components/schemas/ID"}
@@ -338,6 +338,7 @@ properties:
   key_name: {$ref: "#/components/schemas/Name"}
   key_hash: {$ref: "#/components/schemas/KeyHash"}
   key_description: {$ref: "#/components/schemas/KeyDescription"}
+  key_expires: {$ref: "#/components/schemas/KeyExpires"}
   tags: {$ref: "#/components/schemas/Tags"}
   create_ts: {$ref: "#/components/schemas/Timestamp"}
   update_ts: {$ref: "#/components/schemas/Timestamp"}

@@ -81,6 +81,53 @@ var _ = Describe("API keys", func() {
 	})
 })
 
+var _ = Describe("An API key that expires", func() {
+	It("is refused within a second, on open connections too, and valid again with another end", func() {
+		w := newWorld(apiKey())
+		w.attach(onShop)
+		before := w.listeners()
+		_, hash := keyOf("partners", "short")
+		end := time.Now().Add(3 * time.Second)
+		w.post("/keyset/partners/key?wait=applied", "Key_name=short", "Key_hash="+hash, "Key_expires="+end.Format(time.RFC3339Nano))
+		client := &http.Client{Timeout: time.Minute}
+		ask := func() int {
+			GinkgoHelper()
+			req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/shop", w.port), http.NoBody)
+			Expect(err).NotTo(HaveOccurred())
+			req.Host = "shop.test"
+			key, _ := keyOf("partners", "short")
+			req.Header.Set("X-Api-Key", key)
+			resp, err := client.Do(req)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(resp.Body.Close()).To(Succeed())
+			return resp.StatusCode
+		}
+		Eventually(ask).Should(Equal(200))
+		Eventually(ask).WithPolling(10 * time.Millisecond).Should(Equal(401))
+		Expect(time.Now()).To(BeTemporally(">=", end))
+		AddReportEntry("late", time.Since(end).String())
+		Expect(w.send(request{header: []string{withKey("partners", "web")}}).status).To(Equal(200), "others stay valid")
+		status, _, _ := w.explained(request{header: []string{withKey("partners", "short")}})
+		Expect(status).To(Equal(401))
+		a, err := w.api.Get(limit(), "/keyset/partners/key/short")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Body).To(ContainSubstring(`"code":"KeyExpired"`))
+		a, err = w.api.Do(limit(), http.MethodPatch, "/keyset/partners/key/short?wait=applied", "application/json", `{"Key_expires":""}`)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Status).To(Equal(http.StatusOK), a.Body)
+		Eventually(ask).Should(Equal(200))
+		Expect(w.listeners()).To(Equal(before))
+	})
+
+	It("is none from the start, if it had ended before it was written", func() {
+		w := newWorld(apiKey())
+		w.attach(onShop)
+		_, hash := keyOf("partners", "old")
+		w.post("/keyset/partners/key?wait=applied", "Key_name=old", "Key_hash="+hash, "Key_expires=2020-01-01T00:00:00Z")
+		Expect(w.send(request{header: []string{withKey("partners", "old")}}).status).To(Equal(401))
+	})
+})
+
 var _ = Describe("Many API keys", func() {
 	It("do not slow down other changes, and a revoked one is refused immediately", func(ctx SpecContext) {
 		w := newWorld(apiKey())

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // all that Envoy knows; it is safe for a random secret of 192 bits
 	"encoding/base64"
 	"regexp"
+	"time"
 	"unicode/utf8"
 )
 
@@ -47,9 +48,14 @@ type APIKey struct {
 	// Description says whose the key is.
 	// +schema=KeyDescription
 	Description string `json:"key_description" form:"Key_description"`
-	Tags        Tags   `json:"tags" form:"tags"`
-	CreateTS    Time   `json:"create_ts"`
-	UpdateTS    Time   `json:"update_ts"`
+	// Expires is when Envoys begin to refuse the key; empty means never.
+	// +schema=KeyExpires
+	Expires  string `json:"key_expires" form:"Key_expires"`
+	Tags     Tags   `json:"tags" form:"tags"`
+	CreateTS Time   `json:"create_ts"`
+	UpdateTS Time   `json:"update_ts"`
+
+	ended bool
 }
 
 // Key implements Object.
@@ -73,9 +79,30 @@ func (k *APIKey) Validate() []FieldError {
 	if n := utf8.RuneCountInString(k.Description); n > maxKeyDescription {
 		v.add("Key_description", "has %d characters; at most %d are allowed", n, maxKeyDescription)
 	}
+	if _, err := k.End(); err != nil {
+		v.add("Key_expires", "%q is not a time in the form of RFC 3339, such as 2027-01-31T00:00:00Z", clipField(k.Expires))
+	}
 	v.tags(k.Tags)
 	return v.errs
 }
+
+// End returns when the key ends; the zero time means never.
+func (k *APIKey) End() (time.Time, error) {
+	if k.Expires == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(time.RFC3339, k.Expires)
+}
+
+// Expired returns a copy of the key that Envoys refuse. The model has no clock: pkg/trust/expiry says when.
+func (k *APIKey) Expired() *APIKey {
+	c := *k
+	c.ended = true
+	return &c
+}
+
+// IsExpired reports whether Expired returned the key.
+func (k *APIKey) IsExpired() bool { return k.ended }
 
 // Client is the name under which Envoys and upstreams know the holder of the key. A slash is in
 // no name, so that no set is taken for another.

@@ -61,6 +61,10 @@ const (
 	CertificateExpires = "CertificateExpires"
 	// CertificateExpired: a certificate has ended.
 	CertificateExpired = "CertificateExpired"
+	// KeyExpires: an API key ends within 7 days.
+	KeyExpires = "KeyExpires"
+	// KeyExpired: an API key has ended.
+	KeyExpired = "KeyExpired"
 	// CertificateNotForHost: a service has a certificate that is for other hosts.
 	CertificateNotForHost = "CertificateNotForHost"
 	// NoCertificate: a service needs a certificate and has none.

@@ -16,6 +16,7 @@ import (
 // keyNote is what the Secret of a key set keeps of a key besides its hash.
 type keyNote struct {
 	Description string   `json:"description,omitempty"`
+	Expires     string   `json:"expires,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
 }
 
@@ -36,8 +37,12 @@ func (e *exporter) keySets() {
 				continue
 			}
 			out.Data[k.Name] = []byte(k.Hash)
-			if k.Description != "" || len(k.Tags) > 0 {
-				notes[k.Name] = keyNote{Description: k.Description, Tags: k.Tags}
+			if k.Expires != "" {
+				e.todo = append(e.todo, fmt.Sprintf("delete the entry %s of Secret %s after %s: keys of a cluster do not expire",
+					k.Name, out.Name, k.Expires))
+			}
+			if k.Description != "" || k.Expires != "" || len(k.Tags) > 0 {
+				notes[k.Name] = keyNote{Description: k.Description, Expires: k.Expires, Tags: k.Tags}
 			}
 		}
 		if len(notes) > 0 {
@@ -95,7 +100,7 @@ func (i *importer) keySet(o *corev1.Secret) {
 	for name, hash := range entries {
 		key := &model.APIKey{
 			KeySet: set.Name, Name: name, Hash: strings.TrimRight(hash, "\r\n"),
-			Description: notes[name].Description, Tags: model.NewTags(slices.Clone(notes[name].Tags)),
+			Description: notes[name].Description, Expires: notes[name].Expires, Tags: model.NewTags(slices.Clone(notes[name].Tags)),
 		}
 		for _, wrong := range key.Validate() {
 			i.add("%s: its entry %s is not a key: %s %s", at, name, wrong.Field, wrong.Message)

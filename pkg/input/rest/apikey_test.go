@@ -4,6 +4,7 @@ import (
 	"crypto/sha1" //nolint:gosec // what Envoy compares
 	"encoding/base64"
 	"encoding/json"
+	"net/url"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -34,7 +35,7 @@ func (a *api) makeKey(set, name, more string) (key, hash string) {
 
 func keyJSON(id, name, hash, description string) string {
 	return `{"key_id":` + id + `,"keyset_name":"partners","key_name":"` + name + `","key_hash":"` + hash + `","key_description":"` + description +
-		`","tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
+		`","key_expires":"","tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 }
 
 var _ = Describe("An API key", func() {
@@ -112,5 +113,26 @@ var _ = Describe("An API key", func() {
 		a.put("/keyset/b", "tags=z").expectWrite(201, `{"data":{"insert_core_db_keyset":{"affected_rows":1}}}`, "4")
 		Expect(a.get("/keyset?tag=z").body).To(And(ContainSubstring(`"keyset_name":"b"`), Not(ContainSubstring(`"keyset_name":"a"`))))
 		a.get("/keyset/a/filter").expectJSON(200, `{"data":{"core_db_filter":[]}}`)
+	})
+})
+
+var _ = Describe("The end of an API key", func() {
+	It("is a time in the form of RFC 3339, in forms and documents", func() {
+		a := startAPI()
+		a.given("/keyset", "Keyset_name=partners")
+		for _, bad := range []string{"tomorrow", "2027-01-31", "2027-01-31T00:00:00", "2027-02-31T00:00:00Z", "1800000000", "2027-01-31T00:00:00Z "} {
+			a.post("/keyset/partners/key", "Key_name=bad&Key_expires="+url.QueryEscape(bad)).expectProblem(400, invalid("/keyset/partners/key",
+				"Key_expires", `\"`+bad+`\" is not a time in the form of RFC 3339, such as 2027-01-31T00:00:00Z`))
+		}
+		_, hash := a.makeKey("partners", "mobile", "&Key_expires=2027-01-31T00:00:00%2B01:00")
+		Expect(a.get("/keyset/partners/key/mobile").body).To(ContainSubstring(`"key_expires":"2027-01-31T00:00:00+01:00"`))
+		Expect(a.patch("/keyset/partners/key/mobile", "Key_expires=").status).To(Equal(200))
+		Expect(a.get("/keyset/partners/key/mobile").body).To(ContainSubstring(`"key_expires":""`))
+		for _, written := range []string{`2028-01-31T00:00:00Z`, `"2029-01-31T00:00:00Z"`} {
+			document := "version: 1\nkeysets:\n- keyset_name: partners\n  keys:\n  - {key_name: mobile, key_hash: '" + hash + "', key_expires: " + written + "}\n"
+			put := a.do("PUT", "/config", "application/yaml", strings.NewReader(document))
+			Expect(put.status).To(Equal(200), put.body)
+			Expect(a.get("/keyset/partners/key/mobile").body).To(ContainSubstring(`"key_expires":"` + strings.Trim(written, `"`) + `"`))
+		}
 	})
 })

@@ -45,7 +45,7 @@ var _ = Describe("Kinds", func() {
 			"upstream": "upstream_name upstream_ip upstream_port upstream_weight upstream_protocol", "service": "service_name fqdn",
 			"route": "route_name route_prefix route_config", "proxy": "name http_port https_port listen_ip",
 			"filter": "filter_name filter_type", "globalconfig": "globalconfig_name globalconfig_type",
-			"secret": "secret_name secret_type secret_sni secret_cert", "keyset": "keyset_name", "key": "key_name key_description",
+			"secret": "secret_name secret_type secret_sni secret_cert", "keyset": "keyset_name", "key": "key_name key_description key_expires",
 			"consumer": "consumer_name consumer_groups consumer_credentials",
 		}))
 	})

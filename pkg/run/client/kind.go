@@ -67,7 +67,7 @@ func columns(kind model.Kind, fields []form.Field) (names []string) {
 	case model.KindFilter, model.KindGlobalConfig:
 		return []string{string(kind) + "_type"}
 	case model.KindAPIKey:
-		return []string{"key_description"}
+		return []string{"key_description", "key_expires"}
 	case model.KindService:
 		return []string{"fqdn"}
 	}

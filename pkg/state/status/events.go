@@ -35,6 +35,11 @@ func (r *Registry) RecordCertificate(c model.Condition) {
 	r.feed.Publish(Event{Event: EventCertificate, Object: c.Key.Path(), Code: c.Code, Message: c.Message})
 }
 
+// RecordKey records that an API key expires soon, or has expired.
+func (r *Registry) RecordKey(c model.Condition) {
+	r.feed.Publish(Event{Event: EventKey, Object: c.Key.Path(), Code: c.Code, Message: c.Message})
+}
+
 // RecordProvider records what was learned from an identity provider, or that it fails.
 func (r *Registry) RecordProvider(e Event) {
 	e.Event = EventProvider

@@ -29,6 +29,8 @@ const (
 	EventOverdue = "overdue"
 	// EventCertificate: the certificate of a secret expires soon, or has expired.
 	EventCertificate = "certificate"
+	// EventKey: an API key expires soon, or has expired.
+	EventKey = "key"
 	// EventProvider: an identity provider has a new answer, fails, or answers again.
 	EventProvider = "provider"
 	// EventLogin: logins fail at a service.

@@ -3,6 +3,7 @@ package expiry
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,8 +46,8 @@ type Options struct {
 type Watch struct {
 	store.Source
 	opts Options
-	// changed signals that the next conditions differ. It carries no data.
-	changed chan struct{}
+	// changed signals that the next conditions differ, source that Since has something new. They carry no data.
+	changed, source chan struct{}
 
 	mu  sync.Mutex
 	set *certificates.Set
@@ -54,17 +55,21 @@ type Watch struct {
 	told map[model.Key]string
 	// proxies are the keys of all proxies: their Envoys use the xDS port.
 	proxies map[model.Key]bool
+	keys    keys
 }
 
 // New returns a Watch that knows no certificate yet.
 func New(opts Options) *Watch {
 	return &Watch{
-		Source: opts.Source, opts: opts, changed: make(chan struct{}, 1),
+		Source: opts.Source, opts: opts, changed: make(chan struct{}, 1), source: make(chan struct{}, 1), keys: keys{},
 		set: certificates.New(), told: map[model.Key]string{}, proxies: map[model.Key]bool{},
 	}
 }
 
-// Since implements store.Source.
+// Changed implements store.Source.
+func (w *Watch) Changed() <-chan struct{} { return w.source }
+
+// Since implements store.Source. API keys that have ended are marked.
 func (w *Watch) Since(ctx context.Context, at model.Mark) (model.Change, error) {
 	change, err := w.Source.Since(ctx, at)
 	if err != nil {
@@ -73,15 +78,20 @@ func (w *Watch) Since(ctx context.Context, at model.Mark) (model.Change, error) 
 	w.mu.Lock()
 	different := w.set.Apply(change)
 	different = w.applyProxies(change) || different
+	change, keyed := w.keys.apply(change, w.opts.Now())
 	w.mu.Unlock()
-	if different {
+	if different || keyed {
 		w.look()
-		select {
-		case w.changed <- struct{}{}:
-		default:
-		}
+		signal(w.changed)
 	}
 	return change, nil
+}
+
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // Run updates the conditions as time passes, until ctx ends.
@@ -94,6 +104,8 @@ func (w *Watch) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-w.Source.Changed():
+			signal(w.source)
 		case <-w.changed:
 		case <-later:
 		}
@@ -106,24 +118,37 @@ func (w *Watch) look() (until time.Time) {
 	defer w.mu.Unlock()
 	now := w.opts.Now()
 	conditions, until := w.set.Conditions(now)
-	conditions = append(conditions, w.portConditions(now)...)
+	ofKeys, next := w.keys.conditions(now)
+	if until = earlier(until, next); w.keys.differ(now) {
+		signal(w.source)
+	}
+	conditions = append(slices.Concat(conditions, ofKeys), w.portConditions(now)...)
 	if soon := now.Add(longestLook); w.opts.Port != nil && (until.IsZero() || until.After(soon)) {
 		until = soon // the files may change
 	}
 	w.opts.Status.SetConditions(certificateSource, conditions)
 	told := map[model.Key]string{}
 	for _, c := range conditions {
-		if c.Key.Kind != model.KindSecret {
+		if c.Key.Kind != model.KindSecret && c.Key.Kind != model.KindAPIKey {
 			continue
 		}
-		told[c.Key] = c.Code
-		if w.told[c.Key] != c.Code {
-			w.opts.Status.RecordCertificate(c)
-			w.opts.Log.Warn("certificate ends", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
+		if told[c.Key] = c.Code; w.told[c.Key] != c.Code {
+			w.tell(c)
 		}
 	}
 	w.told = told
 	return until
+}
+
+// tell reports a condition for the first time.
+func (w *Watch) tell(c model.Condition) {
+	if c.Key.Kind == model.KindAPIKey {
+		w.opts.Status.RecordKey(c)
+		w.opts.Log.Info("API key ends", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
+		return
+	}
+	w.opts.Status.RecordCertificate(c)
+	w.opts.Log.Warn("certificate ends", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
 }
 
 // Ends returns the seconds until the certificate of each secret expires.

@@ -63,6 +63,18 @@ var _ = Describe("A change of a key", func() {
 		return b.Apply(c)
 	}
 
+	It("whose time has passed removes it, and a later time brings it back", func() {
+		b := newBuild()
+		Expect(keysIn(b.Apply(with()).Snapshots["gw"])).To(Equal([]string{"-", "a/x"}))
+		at := b.Revision()
+		apply := func(k *model.APIKey) *snapshot.Snapshot {
+			return b.Apply(model.Change{Revision: at, Entries: []model.Entry{{Key: k.Key(), Object: k}}}).Snapshots["gw"]
+		}
+		Expect(keysIn(apply(key("a", "x").Expired()))).To(Equal([]string{"-"}))
+		Expect(keysIn(apply(key("a", "x")))).To(Equal([]string{"-", "a/x"}))
+		Expect(b.Revision()).To(Equal(at))
+	})
+
 	It("changes only the list of keys", func() {
 		b := newBuild()
 		first := b.Apply(with()).Snapshots["gw"]

@@ -77,12 +77,12 @@ func keyNeeds(h *ir.Host) (needs ir.Needs) {
 	return needs
 }
 
-// Keys returns the keys of a set that Envoy accepts. Envoy would refuse all keys because of one
-// malformed key, which only a manually edited database has.
+// Keys returns the keys of a set that Envoy accepts: those that have not expired. Envoy would refuse all keys because of
+// one malformed key, which only a manually edited database has.
 func Keys(set []*model.APIKey) []ir.APIKey {
 	list := make([]ir.APIKey, 0, len(set))
 	for _, k := range set {
-		if len(k.Validate()) == 0 {
+		if !k.IsExpired() && len(k.Validate()) == 0 {
 			list = append(list, ir.APIKey{Client: k.Client(), Hash: k.Hash})
 		}
 	}

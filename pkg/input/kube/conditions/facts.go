@@ -101,6 +101,7 @@ func effectOf(reason string) effect {
 		return refers
 	case model.NoRateLimitEngine, model.NoRates, model.UnknownDomain, model.NoMatchingRate, model.NotForwarded,
 		model.UpstreamUnverified, model.CertificateExpires, model.CertificateExpired, model.CertificateNotForHost,
+		model.KeyExpires, model.KeyExpired,
 		model.ProviderFailing, model.TLSDirectory, model.NoHTTP3:
 		return warns
 	case model.LoginFailing, model.Failing, model.Answering, model.NotChecked, model.Accepted, model.Programmed,
