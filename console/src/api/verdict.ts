@@ -36,7 +36,7 @@ export function findingsOf(s: Status): Finding[] {
   for (const c of s.conditions) all.push({ level: levelOf(c.code), code: c.code, objects: [c.path], message: c.message })
   for (const u of s.upstreams ?? [])
     all.push({ level: 'error', code: 'Failing', objects: u.object ? [u.object] : [], message: u.health_message, where: `${u.address}, proxy ${u.proxy}` })
-  for (const n of s.waiting_nodes) all.push({ level: 'warning', code: 'NoProxy', objects: [], message: `an Envoy at ${n.address} asks for the proxy ${n.node}, which does not exist` })
+  for (const n of s.waiting_nodes) all.push({ level: s.revision === 0 ? 'info' : 'warning', code: 'NoProxy', objects: [], message: `an Envoy at ${n.address} asks for the proxy ${n.node}, which does not exist` })
   return joined(all).sort((a, b) => rank[a.level] - rank[b.level])
 }
 

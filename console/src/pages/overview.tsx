@@ -35,10 +35,10 @@ function Verdict({ status, findings }: { status: Status; findings: Finding[] }) 
   let title = 'Everything is live'
   let text = `${count(current, 'Envoy')} of ${envoys.length} ${envoys.length === 1 ? 'has' : 'have'} revision ${status.revision}.`
   let shown: Level | 'empty' = level === 'info' ? 'ok' : level
-  if (status.proxies.length === 0 && status.waiting_nodes.length === 0) {
+  if (status.proxies.length === 0) {
     shown = 'empty'
     title = 'Nothing is served yet'
-    text = 'No proxy exists, so no Envoy has anything to serve.'
+    text = `No proxy exists, so no Envoy has anything to serve.${status.waiting_nodes.length > 0 ? ` ${count(status.waiting_nodes.length, 'Envoy')} waits for one.` : ''}`
   } else if (serious > 0) {
     title = `${count(serious, 'thing is', 'things are')} not as written`
     text += ' The rest of the configuration is not affected.'

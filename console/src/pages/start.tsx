@@ -36,7 +36,9 @@ export function StartPage() {
   const [done, setDone] = useState<Done>()
   const existing = proxies.data?.rows[0]
   const proxy = String(existing?.name ?? status.data?.waiting_nodes[0]?.node ?? 'gw')
-  const steps: Step[] = [
+  // The calls stay what they were when the first one was made, although they make the proxy.
+  const [begun, setBegun] = useState<Step[]>()
+  const planned: Step[] = [
     { title: `Upstream ${name}`, why: 'the backend that answers', path: '/upstream', body: { upstream_name: name, upstream_ip: address, upstream_port: Number(port) } },
     { title: `Service ${name}`, why: `the host ${host === '*' ? '*, which is any' : host}`, path: '/service', body: { service_name: name, fqdn: host } },
     { title: 'Route root', why: 'every path of the host', path: `/service/${name}/route`, body: { route_name: 'root', route_prefix: '/' } },
@@ -44,10 +46,13 @@ export function StartPage() {
     ...(existing ? [] : [{ title: `Proxy ${proxy}`, why: 'the ports on which Envoys of this name listen', path: '/proxy', body: { name: proxy } }]),
     { title: 'Attach the service', why: `the Envoys of ${proxy} serve it`, path: `/proxy/${proxy}/service/${name}`, wait: true },
   ]
+  const steps = begun && !error ? begun : planned
   const run = async (e: FormEvent) => {
     e.preventDefault()
     setError(undefined)
     const from = error ? error.step : 0
+    const steps = from > 0 && begun ? [...begun.slice(0, from), ...planned.slice(planned.length - begun.length + from)] : planned
+    setBegun(steps)
     for (let i = from; i < steps.length; i++) {
       setAt(i)
       const began = performance.now()

@@ -1,0 +1,171 @@
+package console_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// pictures writes the pictures of docs/console again.
+var pictures = flag.Bool("pictures", false, "write the pictures of docs/console again")
+
+func TestConsole(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(time.Minute)
+	RunSpecs(t, "Console")
+}
+
+const adminToken = "gh_console-token-of-the-tests-0123456789abcdefghi"
+
+func freePort() string {
+	GinkgoHelper()
+	port, err := testkit.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	return strconv.Itoa(port)
+}
+
+// flow runs a program of flows.
+func flow(ctx context.Context, name string, env map[string]string) {
+	GinkgoHelper()
+	chromium, err := exec.LookPath("chromium")
+	Expect(err).NotTo(HaveOccurred(), "hack/chromium.sh installs it")
+	node, err := filepath.Abs("../../bin/console/node")
+	Expect(err).NotTo(HaveOccurred())
+	cmd := exec.CommandContext(ctx, node, "flows/"+name+".mjs")
+	cmd.Env = append(os.Environ(), "CHROMIUM="+chromium, "NODE_MODULES="+filepath.Join(filepath.Dir(node), "node_modules"), "HOME="+GinkgoT().TempDir())
+	if *pictures {
+		dir, err := filepath.Abs("../../docs/console")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.MkdirAll(dir, 0o755)).To(Succeed())
+		cmd.Env = append(cmd.Env, "PICTURES="+dir)
+	}
+	for name, value := range env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	GinkgoWriter.Printf("%s\n", out)
+	Expect(err).NotTo(HaveOccurred(), "%s; hack/console.sh --packages installs what it needs", out)
+}
+
+// serve runs a control plane. Its flow may stop it and start it again.
+type server struct {
+	args, env []string
+	running   *testkit.Gatehouse
+	base      string
+}
+
+func serve(ctx context.Context, env ...string) *server {
+	GinkgoHelper()
+	s := &server{env: env, args: []string{
+		"serve", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:" + freePort(), "--xds-addr", "127.0.0.1:0",
+	}}
+	s.start(ctx)
+	s.base = s.running.API.URL + "/"
+	DeferCleanup(func(ctx SpecContext) { s.stop(ctx) }, NodeTimeout(time.Minute))
+	return s
+}
+
+func (s *server) start(ctx context.Context) {
+	GinkgoHelper()
+	var err error
+	s.running, err = testkit.StartGatehouse(ctx, s.env, s.args...)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(s.running.WaitReady(ctx)).To(Succeed())
+}
+
+func (s *server) stop(ctx context.Context) {
+	GinkgoHelper()
+	Expect(s.running.Stop(ctx)).To(BeZero())
+}
+
+// control starts and stops a server for a flow. Its page is that of another origin.
+func control(ctx context.Context, s *server) string {
+	GinkgoHelper()
+	mux := http.NewServeMux()
+	do := func(what func(context.Context)) http.HandlerFunc {
+		return func(http.ResponseWriter, *http.Request) {
+			defer GinkgoRecover()
+			what(ctx)
+		}
+	}
+	mux.HandleFunc("POST /start", do(s.start))
+	mux.HandleFunc("POST /stop", do(s.stop))
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, "<!doctype html><title>Elsewhere</title><body>")
+	})
+	server := httptest.NewServer(mux)
+	DeferCleanup(server.Close)
+	return server.URL
+}
+
+var _ = Describe("The console", func() {
+	It("leads from nothing to a request through Envoy, and to what Envoy refuses", func(ctx SpecContext) {
+		port := freePort()
+		g, err := testkit.StartGatehouse(ctx, nil, "standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0",
+			"--xds-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--http-port", port, "--https-port", freePort())
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func(ctx SpecContext) { Expect(g.Stop(ctx)).To(BeZero()) }, NodeTimeout(time.Minute))
+		Expect(g.WaitReady(ctx)).To(Succeed())
+		backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "blue") }))
+		DeferCleanup(backend.Close)
+		_, backendPort, err := net.SplitHostPort(backend.Listener.Addr().String())
+		Expect(err).NotTo(HaveOccurred())
+		taken, err := net.Listen("tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(taken.Close)
+		_, takenPort, err := net.SplitHostPort(taken.Addr().String())
+		Expect(err).NotTo(HaveOccurred())
+		flow(ctx, "first", map[string]string{
+			"BASE": g.API.URL + "/", "GATEWAY": "http://127.0.0.1:" + port + "/", "BACKEND_PORT": backendPort, "TAKEN": takenPort, "FREE": freePort(),
+		})
+	}, SpecTimeout(3*time.Minute))
+
+	It("shows a viewer no button that it may not press, and ends sessions on the server", func(ctx SpecContext) {
+		s := serve(ctx, "GATEHOUSE_API_ADMIN_TOKEN="+adminToken)
+		flow(ctx, "viewer", map[string]string{"BASE": s.base, "TOKEN": adminToken})
+	}, SpecTimeout(3*time.Minute))
+
+	It("says that the connection is lost, and heals", func(ctx SpecContext) {
+		s := serve(ctx)
+		flow(ctx, "lost", map[string]string{"BASE": s.base, "CONTROL": control(ctx, s)})
+	}, SpecTimeout(3*time.Minute))
+
+	It("edits with the keyboard, with errors at their fields, conflicts and rollbacks", func(ctx SpecContext) {
+		flow(ctx, "edit", map[string]string{"BASE": serve(ctx).base})
+	}, SpecTimeout(3*time.Minute))
+
+	It("does nothing for pages of other origins, and is in no frame", func(ctx SpecContext) {
+		s := serve(ctx, "GATEHOUSE_API_ADMIN_TOKEN="+adminToken)
+		flow(ctx, "foreign", map[string]string{"BASE": s.base, "TOKEN": adminToken, "CONTROL": control(ctx, s)})
+	}, SpecTimeout(3*time.Minute))
+
+	It("has pages without faults of accessibility below a path, and shows texts that attack as texts", func(ctx SpecContext) {
+		s := serve(ctx)
+		api, err := url.Parse(s.base)
+		Expect(err).NotTo(HaveOccurred())
+		front := httptest.NewServer(http.StripPrefix("/admin/gateway", &httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(api) }, FlushInterval: -1,
+		}))
+		DeferCleanup(front.Close)
+		flow(ctx, "pages", map[string]string{"BASE": front.URL + "/admin/gateway/", "DIRECT": strings.TrimSuffix(s.base, "")})
+	}, SpecTimeout(6*time.Minute))
+})
