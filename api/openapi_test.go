@@ -185,7 +185,7 @@ var _ = Describe("A client that is generated from the OpenAPI document", func() 
 				Expect(s.AllOf[1].Value.IsEmpty()).To(BeTrue(), name)
 			}
 		}
-		Expect(seen).To(Equal(16))
+		Expect(seen).To(Equal(18))
 	})
 
 	It("needs no enum of numbers with a fraction, which have no names", func() {

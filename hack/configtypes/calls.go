@@ -172,6 +172,9 @@ func plural(word string) string { return strings.Replace(word+"s", "xys", "xies"
 
 // title is the name of a schema for a kind: RouteFilter for route_filter.
 func title(kind string) (name string) {
+	if kind == string(model.KindList) {
+		return "SharedList" // List is a name that clients in many languages have already
+	}
 	for word := range strings.SplitSeq(kind, "_") {
 		name += strings.ToUpper(word[:1]) + word[1:]
 	}

@@ -64,7 +64,7 @@ func schemaOf(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sections, err := src.openAPI([]configType{{"limit", []string{"route"}, src.types["Limit"]}}, nil)
+	sections, err := src.openAPI([]configType{{"limit", []string{"route"}, src.types["Limit"]}}, nil, nil)
 	return sections["schemas of configs"], err
 }
 
@@ -101,6 +101,13 @@ var _ = Describe("Everything that repeats pkg/core/model", func() {
 				Expect((&model.GlobalConfig{Name: "g", Type: t.name, Config: config}).Validate()).To(BeEmpty(), "%s: %s", t.name, config)
 			}
 		}
+		lists, err := src.configTypes(model.KindList)
+		Expect(err).NotTo(HaveOccurred())
+		for _, t := range lists {
+			for _, config := range src.examples(t) {
+				Expect((&model.List{Name: "l", Type: t.name, Config: config}).Validate()).To(BeEmpty(), "%s: %s", t.name, config)
+			}
+		}
 	})
 })
 
@@ -132,6 +139,7 @@ var _ = Describe("The schema of a Go type", func() {
 		Expect(yaml.Unmarshal([]byte(`
 FilterType: {description: "On a route: limit.", type: string, enum: [limit], x-schemas: {limit: [Limit]}}
 GlobalconfigType: {type: string, enum: [], x-schemas: {}}
+ListType: {type: string, enum: []}
 Limit:
   description: How often. At most 7.
   type: object

@@ -134,11 +134,13 @@ var _ = Describe("A keyword of a configuration", func() {
 		Expect(err).NotTo(HaveOccurred())
 		globals, err := src.configTypes(model.KindGlobalConfig)
 		Expect(err).NotTo(HaveOccurred())
-		sections, err := src.openAPI(filters, globals)
+		lists, err := src.configTypes(model.KindList)
+		Expect(err).NotTo(HaveOccurred())
+		sections, err := src.openAPI(filters, globals, lists)
 		Expect(err).NotTo(HaveOccurred())
 		p, index := &prober{}, regexp.MustCompile(`\[\d+\]`)
 		Expect(yaml.Unmarshal([]byte(sections["schemas of configs"]), &p.schemas)).To(Succeed())
-		for i, t := range append(slices.Clone(filters), globals...) {
+		for i, t := range slices.Concat(filters, globals, lists) {
 			for n, example := range src.examples(t) {
 				var value object
 				Expect(json.Unmarshal([]byte(example), &value)).To(Succeed())
@@ -146,8 +148,11 @@ var _ = Describe("A keyword of a configuration", func() {
 					text, err := json.Marshal(value)
 					Expect(err).NotTo(HaveOccurred())
 					var o model.Object = &model.GlobalConfig{Name: "g", Type: t.name, Config: model.JSON(text)}
-					if i < len(filters) {
+					switch {
+					case i < len(filters):
 						o = &model.Filter{Name: "f", Type: t.name, Config: model.JSON(text)}
+					case i >= len(filters)+len(globals):
+						o = &model.List{Name: "l", Type: t.name, Config: model.JSON(text)}
 					}
 					for _, e := range o.Validate() {
 						_, field, _ := strings.Cut(index.ReplaceAllString(e.Field, ""), ".")

@@ -65,12 +65,16 @@ func generate(root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	sections, err := src.openAPI(filters, globals)
+	lists, err := src.configTypes(model.KindList)
+	if err != nil {
+		return nil, err
+	}
+	sections, err := src.openAPI(filters, globals, lists)
 	if err != nil {
 		return nil, err
 	}
 	calls, err := src.calls(filepath.Join(root, "api/calls.yaml"), map[model.Kind][]configType{
-		model.KindFilter: filters, model.KindGlobalConfig: globals,
+		model.KindFilter: filters, model.KindGlobalConfig: globals, model.KindList: lists,
 	})
 	if err != nil {
 		return nil, err
@@ -90,7 +94,10 @@ func (s *source) configTypes(kind model.Kind) ([]configType, error) {
 	for _, name := range model.ConfigTypes(kind) {
 		var spec model.Spec
 		on := []string{string(model.KindProxy)}
-		if kind == model.KindFilter {
+		switch kind {
+		case model.KindList:
+			spec, on = (&model.List{Type: name, Config: "{}"}).Parse().Spec, nil
+		case model.KindFilter:
 			f := &model.Filter{Type: name, Config: "{}"}
 			spec, on = f.Parse().Spec, nil
 			for _, k := range []model.Kind{model.KindRoute, model.KindService, model.KindProxy} {
@@ -98,7 +105,7 @@ func (s *source) configTypes(kind model.Kind) ([]configType, error) {
 					on = append(on, string(k))
 				}
 			}
-		} else {
+		default:
 			spec = (&model.GlobalConfig{Type: name, Config: "{}"}).Parse().Spec
 		}
 		goName := strings.TrimPrefix(fmt.Sprintf("%T", spec), "*model.")

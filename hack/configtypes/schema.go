@@ -29,14 +29,14 @@ type writer struct {
 }
 
 // openAPI returns the sections of the OpenAPI document.
-func (s *source) openAPI(filters, globals []configType) (map[string]string, error) {
-	w := &writer{source: s, due: forms(append(slices.Clone(filters), globals...))}
+func (s *source) openAPI(filters, globals, lists []configType) (map[string]string, error) {
+	w := &writer{source: s, due: forms(slices.Concat(filters, globals, lists))}
 	all := mapping("FilterType", fields(map[string]*yaml.Node{
 		"description": scalar(attached(filters, "service")), "type": scalar("string"), "enum": list(names(filters)),
 		schemasKey: schemasOf(filters),
 	}), "GlobalconfigType", fields(map[string]*yaml.Node{
 		"type": scalar("string"), "enum": list(names(globals)), schemasKey: schemasOf(globals),
-	}))
+	}), "ListType", fields(map[string]*yaml.Node{"type": scalar("string"), "enum": list(names(lists))}))
 	for i := 0; i < len(w.due); i++ {
 		t := s.types[w.due[i]]
 		if t == nil {

@@ -153,6 +153,7 @@ func addFilters(r *ir.Route, t *model.RouteTree, s Settings) (what string) {
 			return what
 		}
 	}
+	r.Filters = withLists(r.Filters, t.Filters, t.ServiceFilters...)
 	return ""
 }
 
@@ -212,6 +213,7 @@ func addHostFilters(h *ir.Host, t *model.ServiceTree, s Settings) *model.Conditi
 			}
 		}
 	}
+	h.Filters = withLists(h.Filters, t.Filters)
 	return nil
 }
 
@@ -248,7 +250,7 @@ func (ft filterType) addTo(
 
 // Needs returns what a service needs from the listeners. h is its host.
 func Needs(h *ir.Host, t *model.ServiceTree, pairs []*ir.Pair) ir.Needs {
-	needs := tlsNeeds(h, t.ClientCA, pairs)
+	needs := tlsNeeds(h, t.ClientCA, pairs).Merge(listNeeds(h))
 	for _, ft := range types {
 		if ft.Needs != nil {
 			needs = needs.Merge(ft.Needs(h))

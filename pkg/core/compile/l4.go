@@ -61,9 +61,15 @@ func L4Service(t *model.ServiceTree, pairs []*ir.Pair, s Settings) (*ir.L4Servic
 			return closed(model.ServiceFilterKey(svc.Name, f.Name), model.Quarantined,
 				fmt.Sprintf("has filter %s of type %s, which cannot be enforced for connections,", f.Name, f.Type))
 		}
-		out.Deny = seam.Ranges(out.Deny, access.Deny)
-		if access.Allow != nil {
-			out.Allow = append(out.Allow, seam.Ranges(nil, access.Allow))
+		allow, knowsAllow := listedRanges(t.Named, access.AllowLists)
+		deny, knowsDeny := listedRanges(t.Named, access.DenyLists)
+		if !knowsAllow || !knowsDeny {
+			return closed(model.ServiceFilterKey(svc.Name, f.Name), model.Quarantined,
+				fmt.Sprintf("has filter %s, one of whose lists cannot be read,", f.Name))
+		}
+		out.Deny = seam.Ranges(slices.Concat(out.Deny, deny), access.Deny)
+		if access.Allow != nil || access.AllowLists != nil {
+			out.Allow = append(out.Allow, seam.Ranges(allow, access.Allow))
 		}
 	}
 	if wrong := route.Route.ValidateL4(); len(wrong) > 0 {

@@ -29,6 +29,14 @@ func (at Place) forFilter() seam.Place {
 	return seam.Place{
 		Key: at.Key, Lua: at.Lua, Open: at.Open,
 		Secret: func(name string) (string, error) { return secretValue(name, at) },
+		List: func(name string) *model.HeaderList {
+			l, _ := at.Named[model.ListKey(name)].(*model.ParsedList)
+			if l == nil || l.Fault != nil {
+				return nil
+			}
+			headers, _ := l.Spec.(*model.HeaderList)
+			return headers
+		},
 		Upstream: func(name string) *model.Upstream {
 			u, _ := at.Named[model.UpstreamKey(name)].(*model.Upstream)
 			return u

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/accesslog"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/addresslist"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/affinity"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/bodylimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/canary"
@@ -58,7 +59,8 @@ func List() []seam.Filter {
 		cors.Filter(),
 		// A response is compressed after all filters that may change its body.
 		compress.Filter(),
-		// The cheapest refusal of all, with what it compares. The filter has its own name, since a route's message replaces the host's.
+		// The cheapest refusal of all, with what it compares; the lists are for later filters too. The filter has its own name, since a route's message replaces the host's.
+		addresslist.Filter(),
 		ipaccess.Lookup(),
 		ipaccess.Filter(),
 		// Maintenance comes after the address check and before logins: a closed host needs no login.

@@ -75,6 +75,8 @@ type Listener struct {
 	AnyKeys []APIKey `json:"anyKeys,omitempty"`
 	// Consumers are all consumers if a route looks them up, set and delivered as Keys are.
 	Consumers []Consumer `json:"consumers,omitempty"`
+	// AddressLists are the lists of addresses that filters of hosts and routes compare, delivered as Keys are.
+	AddressLists []AddressList `json:"addressLists,omitempty"`
 }
 
 // Clients bounds what the connections of clients to a listener may cost. 0 means the default of translate, which is

@@ -21,6 +21,8 @@ type Needs struct {
 	AnyKeySets []string
 	// Consumers means that some routes look consumers up.
 	Consumers bool
+	// AddressLists are the lists of addresses that filters compare, sorted, without duplicates.
+	AddressLists []string
 	// Countries and Networks mean that some routes allow or deny clients by these: the Envoy needs a database.
 	Countries, Networks bool
 	// HTTPS means that some services have a certificate.
@@ -33,7 +35,7 @@ type Needs struct {
 // Merge returns the needs of n and others together.
 func (n Needs) Merge(others ...Needs) Needs {
 	domains, chains, sets := slices.Clip(n.RateLimitDomains), slices.Clip(n.Chains), slices.Clip(n.KeySets)
-	anySets := slices.Clip(n.AnyKeySets)
+	anySets, lists := slices.Clip(n.AnyKeySets), slices.Clip(n.AddressLists)
 	for _, o := range others {
 		n.RateLimits = n.RateLimits || o.RateLimits
 		n.HTTPS = n.HTTPS || o.HTTPS
@@ -41,11 +43,14 @@ func (n Needs) Merge(others ...Needs) Needs {
 		n.Countries, n.Networks = n.Countries || o.Countries, n.Networks || o.Networks
 		domains, chains = append(domains, o.RateLimitDomains...), append(chains, o.Chains...)
 		sets, anySets = append(sets, o.KeySets...), append(anySets, o.AnyKeySets...)
+		lists = append(lists, o.AddressLists...)
 	}
 	slices.Sort(sets)
 	n.KeySets = slices.Compact(sets)
 	slices.Sort(anySets)
 	n.AnyKeySets = slices.Compact(anySets)
+	slices.Sort(lists)
+	n.AddressLists = slices.Compact(lists)
 	slices.Sort(domains)
 	n.RateLimitDomains = slices.Compact(domains)
 	n.Chains = mergeChains(chains)
@@ -79,7 +84,7 @@ func (n Needs) HasWildcard() bool {
 
 // Equal reports whether n and o need the same listeners.
 func (n Needs) Equal(o Needs) bool {
-	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && n.Consumers == o.Consumers && n.Countries == o.Countries && n.Networks == o.Networks && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) && slices.Equal(n.KeySets, o.KeySets) && slices.Equal(n.AnyKeySets, o.AnyKeySets) &&
+	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && n.Consumers == o.Consumers && n.Countries == o.Countries && n.Networks == o.Networks && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) && slices.Equal(n.KeySets, o.KeySets) && slices.Equal(n.AnyKeySets, o.AnyKeySets) && slices.Equal(n.AddressLists, o.AddressLists) &&
 		slices.EqualFunc(n.Chains, o.Chains, func(a, b TLSChain) bool {
 			return a.Name == b.Name && slices.Equal(a.ServerNames, b.ServerNames) && slices.Equal(a.Pairs, b.Pairs) &&
 				(a.ClientCA == nil) == (b.ClientCA == nil) && (a.ClientCA == nil || *a.ClientCA == *b.ClientCA)

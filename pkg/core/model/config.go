@@ -135,8 +135,9 @@ type Touched struct {
 	// Upstreams are those whose Endpoints are others than before, sorted. That alone
 	// touches no tree; that an upstream comes to be discovered, or is not any more, does.
 	Upstreams []string
-	// KeySets are those that have other keys than before, sorted, which touches no tree.
-	KeySets []string
+	// KeySets are those that have other keys than before, Lists those with other addresses, sorted. HTTP services are not
+	// touched by that.
+	KeySets, Lists []string
 	// Consumers means that some are others than before, which touches no tree.
 	Consumers bool
 }
@@ -203,12 +204,16 @@ func (c *Config) Proxies() ([]string, error) { return slices.Collect(maps.Keys(c
 func (c *Config) Apply(ch Change) Touched {
 	c.Revision, c.ID = ch.Revision, ch.ID
 	changed, sets, consumers := make([]Key, 0, len(ch.Entries)), map[string]bool{}, false
+	var lists []Key
 	put := func(key Key, obj Object) {
+		before := c.objects[key]
 		switch there := c.put(key, obj); {
 		case there && key.Kind == KindConsumer:
 			consumers = true
 		case there && key.Root().Kind == KindKeySet:
 			sets[key.Root().Name()] = true
+		case there && key.Kind == KindList && isAddresses(before) && isAddresses(c.objects[key]):
+			lists = append(lists, key)
 		case there:
 			changed = append(changed, key)
 		}
@@ -245,6 +250,7 @@ func (c *Config) Apply(ch Change) Touched {
 		}
 	}
 	reached := c.reached(changed, first)
+	c.reachConnections(lists, reached)
 	for name, s := range reached.Services {
 		c.rebuildService(name, s)
 	}
@@ -257,6 +263,7 @@ func (c *Config) Apply(ch Change) Touched {
 		Upstreams: c.moved(before),
 		KeySets:   slices.Sorted(maps.Keys(sets)),
 		Consumers: consumers,
+		Lists:     listNames(lists),
 	}
 }
 
@@ -335,6 +342,8 @@ func (c *Config) parsed(key Key, obj Object) Object {
 		return c.parsed(key, o.Parse())
 	case *GlobalConfig:
 		return c.parsed(key, o.Parse())
+	case *List:
+		return o.Parse()
 	case *ParsedFilter:
 		return &ParsedFilter{o.Filter, Learned(o.Spec, c.learned[key]), o.Fault}
 	case *Upstream:

@@ -14,6 +14,10 @@ type HeadersFilter struct {
 	Template bool          `json:"template"`
 	Request  HeaderChanges `json:"request"`
 	Response HeaderChanges `json:"response"`
+	// Names of lists of headers, whose changes are made before those of the filter, in this order.
+	// +maxItems=maxLists
+	// +items={type: string, minLength: 1}
+	Lists []string `json:"lists"`
 }
 
 // HeaderChanges are made in this order: remove, set, add. They cannot change pseudo-headers such as :path, host,
@@ -35,17 +39,23 @@ func readHeadersFilter(v *validator, at, _ string, config JSON) Spec {
 	if !v.decode(at, config, &f) {
 		return &f
 	}
-	if f.check(v, at, ".request", f.Request)+f.check(v, at, ".response", f.Response) == 0 {
+	v.lists(at+".lists", f.Lists)
+	if v.headerChanges(at, f.Template, f.Request, f.Response)+len(f.Lists) == 0 {
 		v.add(at, `changes no header; set request or response, such as {"request":{"set":{"x-team":"shop"}}}`)
 	}
-	v.notIn(at+".response", f.Response, "server")
 	return &f
 }
 
-func (f *HeadersFilter) uses() []Key { return nil }
+func (f *HeadersFilter) uses() []Key { return listKeys(f.Lists) }
 
-// check reports what is wrong with the changes, and counts them.
-func (f *HeadersFilter) check(v *validator, at, of string, c HeaderChanges) int {
+// headerChanges reports what is wrong with changes, and counts them.
+func (v *validator) headerChanges(at string, template bool, request, response HeaderChanges) int {
+	n := v.someHeaderChanges(at, ".request", template, request) + v.someHeaderChanges(at, ".response", template, response)
+	v.notIn(at+".response", response, "server")
+	return n
+}
+
+func (v *validator) someHeaderChanges(at, of string, template bool, c HeaderChanges) int {
 	at += of
 	commands := 0
 	for _, part := range []struct {
@@ -57,7 +67,7 @@ func (f *HeadersFilter) check(v *validator, at, of string, c HeaderChanges) int 
 			field := at + "." + part.name + "." + name
 			v.headerName(field, name, seen)
 			v.headerText(field, part.values[name])
-			if f.Template {
+			if template {
 				commands += v.headerTemplate(field, part.values[name], of == ".response")
 			}
 		}

@@ -20,6 +20,15 @@ type IPAccessFilter struct {
 	// Addresses and ranges that are denied, also if allow has them.
 	// +maxItems=maxRanges
 	Deny []string `json:"deny"`
+	// Names of lists of addresses that are allowed, beside allow.
+	// +minItems=1
+	// +maxItems=maxLists
+	// +items={type: string, minLength: 1}
+	AllowLists []string `json:"allow_lists"`
+	// Names of lists of addresses that are denied, also if an allow list has the client.
+	// +maxItems=maxLists
+	// +items={type: string, minLength: 1}
+	DenyLists []string `json:"deny_lists"`
 	// Countries that are allowed, as codes of ISO 3166-1 such as DE, or XK.
 	// +minItems=1
 	// +maxItems=maxCountries
@@ -63,7 +72,8 @@ func readIPAccess(v *validator, at, _ string, config JSON) Spec {
 	if !v.decode(at, config, &f) {
 		return &f
 	}
-	if f.Allow == nil && len(f.Deny) == 0 && !f.Locates() && f.AllowCountries == nil && f.AllowASNs == nil {
+	if f.Allow == nil && len(f.Deny) == 0 && f.AllowLists == nil && len(f.DenyLists) == 0 && !f.Locates() &&
+		f.AllowCountries == nil && f.AllowASNs == nil {
 		v.add(at, `has no address; set allow or deny, such as {"allow":["192.0.2.0/24"]}`)
 	}
 	for _, list := range []struct {
@@ -71,6 +81,7 @@ func readIPAccess(v *validator, at, _ string, config JSON) Spec {
 		empty     bool
 	}{
 		{"allow", "address", f.Allow != nil && len(f.Allow) == 0},
+		{"allow_lists", "list", f.AllowLists != nil && len(f.AllowLists) == 0},
 		{"allow_countries", "country", f.AllowCountries != nil && len(f.AllowCountries) == 0},
 		{"allow_asns", "network", f.AllowASNs != nil && len(f.AllowASNs) == 0},
 	} {
@@ -78,8 +89,10 @@ func readIPAccess(v *validator, at, _ string, config JSON) Spec {
 			v.add(at+"."+list.name, "is empty, so no client would be allowed; name at least one %s, or omit %s", list.one, list.name)
 		}
 	}
-	v.ranges(at+".allow", f.Allow)
-	v.ranges(at+".deny", f.Deny)
+	v.ranges(at+".allow", f.Allow, maxRanges)
+	v.ranges(at+".deny", f.Deny, maxRanges)
+	v.lists(at+".allow_lists", f.AllowLists)
+	v.lists(at+".deny_lists", f.DenyLists)
 	v.countries(at+".allow_countries", f.AllowCountries)
 	v.countries(at+".deny_countries", f.DenyCountries)
 	v.networks(at+".allow_asns", f.AllowASNs)
@@ -105,7 +118,7 @@ func (f *IPAccessFilter) LocatesCountry() bool { return len(f.AllowCountries)+le
 // LocatesNetwork reports whether the filter needs to know the network of a client.
 func (f *IPAccessFilter) LocatesNetwork() bool { return len(f.AllowASNs)+len(f.DenyASNs) > 0 }
 
-func (f *IPAccessFilter) uses() []Key { return nil }
+func (f *IPAccessFilter) uses() []Key { return listKeys(f.AllowLists, f.DenyLists) }
 
 // Advice says which ranges are written in a way that suggests another one.
 func (f *IPAccessFilter) Advice() []string {
@@ -121,9 +134,9 @@ func adviseRanges(name string, ranges []string) (list []string) {
 	return list
 }
 
-func (v *validator) ranges(field string, list []string) {
-	if len(list) > maxRanges {
-		v.add(field, "has %d entries; at most %d are allowed", len(list), maxRanges)
+func (v *validator) ranges(field string, list []string, most int) {
+	if len(list) > most {
+		v.add(field, "has %d entries; at most %d are allowed", len(list), most)
 		return
 	}
 	for _, text := range list {

@@ -24,6 +24,10 @@ type MaintenanceFilter struct {
 	// Addresses and ranges whose requests are still served.
 	// +maxItems=maxExcept
 	Except []string `json:"except"`
+	// Names of lists of addresses that still reach the service, beside except.
+	// +maxItems=maxLists
+	// +items={type: string, minLength: 1}
+	ExceptLists []string `json:"except_lists"`
 }
 
 const (
@@ -59,12 +63,13 @@ func readMaintenance(v *validator, at, _ string, config JSON) Spec {
 		v.add(at+".except", "has %d entries; at most %d are allowed, because each request is compared with all",
 			len(f.Except), maxExcept)
 	} else {
-		v.ranges(at+".except", f.Except)
+		v.ranges(at+".except", f.Except, maxRanges)
 	}
+	v.lists(at+".except_lists", f.ExceptLists)
 	return &f
 }
 
-func (f *MaintenanceFilter) uses() []Key { return nil }
+func (f *MaintenanceFilter) uses() []Key { return listKeys(f.ExceptLists) }
 
 // IsOn reports whether it closes its service.
 func (f *MaintenanceFilter) IsOn() bool { return f.On == nil || *f.On }

@@ -46,6 +46,10 @@ type AccessRule struct {
 	// +maxItems=maxRuleParts
 	// +items={type: string, minLength: 1}
 	Addresses []string `json:"addresses"`
+	// Names of lists of addresses: the address of the client is in one of them, or in addresses.
+	// +maxItems=maxLists
+	// +items={type: string, minLength: 1}
+	AddressLists []string `json:"address_lists"`
 }
 
 // AccessHeader is a header of a request. Clients choose their headers: it protects only what a client cannot want to
@@ -99,7 +103,12 @@ func readRBAC(v *validator, at, _ string, config JSON) Spec {
 	return &f
 }
 
-func (f *RBACFilter) uses() []Key { return nil }
+func (f *RBACFilter) uses() (keys []Key) {
+	for _, r := range slices.Concat(f.Allow, f.Deny) {
+		keys = append(keys, listKeys(r.AddressLists)...)
+	}
+	return keys
+}
 
 // Advice says what lets everybody in.
 func (f *RBACFilter) Advice() []string {
@@ -113,7 +122,7 @@ func (f *RBACFilter) Advice() []string {
 }
 
 func (r AccessRule) isForAll() bool {
-	return len(r.Methods)+len(r.Paths)+len(r.Claims)+len(r.Clients)+len(r.Headers)+len(r.Addresses) == 0
+	return len(r.Methods)+len(r.Paths)+len(r.Claims)+len(r.Clients)+len(r.Headers)+len(r.Addresses)+len(r.AddressLists) == 0
 }
 
 func (v *validator) rules(at string, list []AccessRule) {
@@ -147,7 +156,8 @@ func (v *validator) rules(at string, list []AccessRule) {
 		for j, h := range r.Headers {
 			v.accessHeader(fmt.Sprintf("%s.headers[%d]", rule, j), h)
 		}
-		v.ranges(rule+".addresses", r.Addresses)
+		v.ranges(rule+".addresses", r.Addresses, maxRuleParts)
+		v.lists(rule+".address_lists", r.AddressLists)
 	}
 }
 

@@ -45,7 +45,7 @@ func readProxyProtocol(v *validator, at, _ string, config JSON) Spec {
 	if len(c.From) == 0 {
 		v.add(at+".from", "is required: whoever may send the PROXY protocol chooses the client's address")
 	}
-	v.ranges(at+".from", c.From)
+	v.ranges(at+".from", c.From, maxRanges)
 	if len(c.TLVs) > maxTLVs {
 		v.add(at+".tlvs", "has %d; at most %d are allowed", len(c.TLVs), maxTLVs)
 		return &c

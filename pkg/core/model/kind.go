@@ -19,6 +19,7 @@ const (
 	KindKeySet            Kind = "keyset"
 	KindAPIKey            Kind = "key"
 	KindConsumer          Kind = "consumer"
+	KindList              Kind = "list"
 	KindRouteUpstream     Kind = "route_upstream"
 	KindRouteFilter       Kind = "route_filter"
 	KindServiceFilter     Kind = "service_filter"
@@ -42,7 +43,7 @@ type KindRow struct {
 	// with the defaults set.
 	New func(names [maxParts]string) Object
 	// Names are the kinds of the objects that one of this kind may name in a field.
-	Names [3]Kind
+	Names [4]Kind
 	// Everywhere says that an object that is attached to none holds for all.
 	Everywhere bool
 	// EveryRoute says of a link to a service that each route of the service holds
@@ -63,7 +64,7 @@ type path = [maxParts]Kind
 var table = [...]KindRow{ //nolint:gochecknoglobals // never written: a constant
 	{Kind: KindSecret, Path: path{KindSecret}, New: func(n parts) Object { return &Secret{Name: n[0]} }},
 	{
-		Kind: KindUpstream, Path: path{KindUpstream}, Names: [3]Kind{KindSecret},
+		Kind: KindUpstream, Path: path{KindUpstream}, Names: [4]Kind{KindSecret},
 		New: func(n parts) Object { u := NewUpstream(); u.Name = n[0]; return u },
 	},
 	{Kind: KindKeySet, Path: path{KindKeySet}, New: func(n parts) Object { return &KeySet{Name: n[0]} }},
@@ -72,16 +73,17 @@ var table = [...]KindRow{ //nolint:gochecknoglobals // never written: a constant
 		New: func(n parts) Object { return &APIKey{KeySet: n[0], Name: n[1]} },
 	},
 	{Kind: KindConsumer, Path: path{KindConsumer}, New: func(n parts) Object { return &Consumer{Name: n[0]} }},
+	{Kind: KindList, Path: path{KindList}, New: func(n parts) Object { return &List{Name: n[0]} }},
 	{
-		Kind: KindFilter, Path: path{KindFilter}, Names: [3]Kind{KindSecret, KindUpstream, KindKeySet},
+		Kind: KindFilter, Path: path{KindFilter}, Names: [4]Kind{KindSecret, KindUpstream, KindKeySet, KindList},
 		New: func(n parts) Object { return &Filter{Name: n[0]} },
 	},
 	{
-		Kind: KindGlobalConfig, Path: path{KindGlobalConfig}, Names: [3]Kind{KindSecret, KindUpstream}, Everywhere: true,
+		Kind: KindGlobalConfig, Path: path{KindGlobalConfig}, Names: [4]Kind{KindSecret, KindUpstream}, Everywhere: true,
 		New: func(n parts) Object { return &GlobalConfig{Name: n[0]} },
 	},
 	{
-		Kind: KindService, Path: path{KindService}, Names: [3]Kind{KindSecret},
+		Kind: KindService, Path: path{KindService}, Names: [4]Kind{KindSecret},
 		New: func(n parts) Object { s := NewService(); s.Name = n[0]; return s },
 	},
 	{

@@ -64,7 +64,10 @@ func filterTypes() []configType {
 		{
 			name: FilterConsumer, on: []Kind{KindRoute, KindService}, alone: "say which consumers are accepted", read: readConsumer,
 		},
-		{name: FilterRBAC, on: []Kind{KindRoute, KindService}, addsUp: true, read: readRBAC},
+		{
+			name: FilterRBAC, on: []Kind{KindRoute, KindService}, addsUp: true,
+			names: map[string]Kind{"allow.address_lists": KindList, "deny.address_lists": KindList}, read: readRBAC,
+		},
 		{
 			name: FilterExtAuthz, on: []Kind{KindRoute, KindService}, alone: "name the server that decides",
 			names: serverNames(), read: readExtAuthz,
@@ -73,8 +76,14 @@ func filterTypes() []configType {
 			name: FilterExtProc, on: []Kind{KindRoute, KindService}, alone: "name the server that processes requests",
 			names: serverNames(), read: readExtProc,
 		},
-		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, joins: true, read: readHeadersFilter},
-		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, addsUp: true, read: readIPAccess},
+		{
+			name: FilterHeaders, on: []Kind{KindRoute, KindService}, joins: true,
+			names: map[string]Kind{"lists": KindList}, read: readHeadersFilter,
+		},
+		{
+			name: FilterIPAccess, on: []Kind{KindRoute, KindService}, addsUp: true,
+			names: map[string]Kind{"allow_lists": KindList, "deny_lists": KindList}, read: readIPAccess,
+		},
 		{name: FilterAffinity, on: []Kind{KindRoute, KindService}, notOnProxy: ofUpstreams, read: readAffinity},
 		{name: FilterCanary, on: []Kind{KindRoute, KindService}, notOnProxy: ofUpstreams, names: canaryNames(), read: readCanary},
 		{name: FilterMirror, on: []Kind{KindRoute, KindService}, notOnProxy: ofUpstreams, names: mirrorNames(), read: readMirror},
@@ -93,7 +102,7 @@ func filterTypes() []configType {
 		{name: FilterCompress, on: []Kind{KindRoute, KindService}, read: readCompress},
 		{name: FilterErrorPage, on: []Kind{KindRoute, KindService}, read: readErrorPage},
 		{name: FilterFault, on: []Kind{KindRoute, KindService}, read: readFault},
-		{name: FilterMaintenance, on: []Kind{KindService}, read: readMaintenance},
+		{name: FilterMaintenance, on: []Kind{KindService}, names: map[string]Kind{"except_lists": KindList}, read: readMaintenance},
 		{name: FilterLua, on: []Kind{KindRoute, KindService}, names: luaNames(), read: readLua},
 		{name: FilterGRPCWeb, on: []Kind{KindRoute, KindService}, read: readGRPCWeb},
 		{name: FilterGRPCJSON, on: []Kind{KindRoute, KindService}, notOnProxy: "has the descriptors of one gRPC service", read: readGRPCJSON},
@@ -181,10 +190,13 @@ const (
 	GlobalConfigGeoIP         = "globalconfig_geoip"
 )
 
-// ConfigTypes lists the types of filters, or of global configs.
+// ConfigTypes lists the types of filters, of global configs or of lists.
 func ConfigTypes(kind Kind) []string {
-	if kind == KindGlobalConfig {
+	switch kind {
+	case KindGlobalConfig:
 		return typeNames(globalConfigTypes())
+	case KindList:
+		return typeNames(listTypes())
 	}
 	return typeNames(filterTypes())
 }

@@ -27,7 +27,7 @@ var _ = Describe("The filter that requires an API key", func() {
 		encoded := must(snapshot.NewRoute(must(translate.Route(route))))
 		have := state(must(snapshot.NewHost(must(translate.VirtualHost(h)), []*snapshot.Route{encoded}, snapshot.ObjectRef{})))
 		resources := must(translate.ListenerResources(ir.Listener{Keys: []ir.APIKey{{Client: "a/x", Hash: empty}, {Client: "a.b/x", Hash: empty}}}))
-		have.Extensions = []*snapshot.Resource{must(snapshot.NewExtension(resources.Extensions[0]))}
+		have.Extensions = []*snapshot.Resource{must(snapshot.NewExtension(resources.Extensions[1]))}
 		return ask(have, "http://h/", headers...)
 	}
 	key := func(header, text string) string {

@@ -13,7 +13,7 @@ import (
 func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, attachments: map[model.Key]bool{}}
 	var list []string
-	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindProxyFilter, model.KindProxy,
+	for c, err := range written(model.KindFilter, model.KindList, model.KindRouteFilter, model.KindServiceFilter, model.KindProxyFilter, model.KindProxy,
 		model.KindProxyService) {
 		if err != nil {
 			return nil, err
@@ -21,14 +21,12 @@ func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 		switch o := c.After.(type) {
 		case *model.Filter:
 			spec := o.Parse().Spec
-			if f, ok := spec.(interface{ Advice() []string }); ok {
-				for _, text := range f.Advice() {
-					list = append(list, c.Key.Path()+" "+text)
-				}
-			}
+			list = append(list, adviceOf(c.Key, spec)...)
 			if _, ok := spec.(*model.IPAccessFilter); ok {
 				err = w.addLinks([]model.Key{c.Key}, true)
 			}
+		case *model.List:
+			list = append(list, adviceOf(c.Key, o.Parse().Spec)...)
 		case *model.RouteFilter, *model.ServiceFilter, *model.ProxyFilter:
 			w.attachments[c.Key] = true
 		case *model.Proxy:
@@ -84,4 +82,14 @@ func (w warner) trustingProxies(link model.Key) ([]*model.Proxy, error) {
 		}
 	}
 	return list, err
+}
+
+// adviceOf returns a configuration's own warnings.
+func adviceOf(of model.Key, spec model.Spec) (list []string) {
+	if s, ok := spec.(interface{ Advice() []string }); ok {
+		for _, text := range s.Advice() {
+			list = append(list, of.Path()+" "+text)
+		}
+	}
+	return list
 }

@@ -97,6 +97,8 @@ var _ = Describe("Warnings", func() {
 		Entry("ranges with bits beyond their prefix length", world, insert(&model.Filter{Name: "office", Type: model.FilterIPAccess, Config: `{"allow":["192.0.2.9/24","192.0.2.9"],"deny":["2001:db8::1/64"]}`}),
 			"/filter/office allow has 192.0.2.9/24, which is all of 192.0.2.0/24: write that, or the address alone",
 			"/filter/office deny has 2001:db8::1/64, which is all of 2001:db8::/64: write that, or the address alone"),
+		Entry("ranges of a list with bits beyond their prefix length", world, insert(&model.List{Name: "office", Type: model.ListAddresses, Config: `{"addresses":["192.0.2.9/24"]}`}),
+			"/list/office addresses has 192.0.2.9/24, which is all of 192.0.2.0/24: write that, or the address alone"),
 		Entry("addresses that clients choose, with the filter", with(office, trusting("0.0.0.0"), served), insert(&model.ServiceFilter{Service: "shop", Filter: "office"}),
 			"/service/shop/filter/office "+chosen),
 		Entry("addresses that clients choose, with the proxy", with(office, &model.RouteFilter{Service: "shop", Route: "root", Filter: "office"}, notTrusting, served), replace(trusting("0.0.0.0")),

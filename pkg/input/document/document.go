@@ -55,7 +55,7 @@ type section struct {
 func sections() []section {
 	return []section{
 		{"upstreams", model.KindUpstream}, {"secrets", model.KindSecret}, {"keysets", model.KindKeySet},
-		{"consumers", model.KindConsumer},
+		{"consumers", model.KindConsumer}, {"lists", model.KindList},
 		{"filters", model.KindFilter},
 		{"globalconfigs", model.KindGlobalConfig}, {"services", model.KindService}, {"proxies", model.KindProxy},
 	}

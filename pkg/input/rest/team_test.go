@@ -293,7 +293,8 @@ var _ = Describe("The rights of a team", func() {
 		}
 		Expect(slices.Sorted(maps.Keys(seen))).To(Equal([]string{
 			"http_filter_anyof", "http_filter_apikey", "http_filter_basicauth", "http_filter_extauthz", "http_filter_extproc",
-			"http_filter_jwt", "http_filter_lua", "http_filter_oidc", "route_filter_accesslog", "route_filter_canary", "route_filter_mirror",
+			"http_filter_jwt", "http_filter_lua", "http_filter_oidc", "route_filter_accesslog", "route_filter_canary", "route_filter_headers",
+			"route_filter_mirror", "vh_filter_ipaccess", "vh_filter_maintenance", "vh_filter_rbac",
 		}))
 	})
 
@@ -350,7 +351,7 @@ var _ = Describe("The rights of a team", func() {
 		a := startAPI(guarded)
 		for _, kind := range model.Kinds() {
 			got := refusals(a, model.NewKey(kind, slices.Repeat([]string{"x"}, kindNames(kind))...).New())
-			ours := slices.Contains([]model.Kind{"service", "upstream", "filter", "secret", "keyset", "consumer"}, kind)
+			ours := slices.Contains([]model.Kind{"service", "upstream", "filter", "secret", "keyset", "consumer", "list"}, kind)
 			part := slices.Contains([]model.Kind{"route", "key", "route_upstream", "route_filter", "service_filter", "service_secret", "proxy_service"}, kind)
 			admins := slices.Contains([]model.Kind{"proxy", "globalconfig", "proxy_globalconfig", "proxy_filter"}, kind)
 			Expect([]bool{ours, part, admins}).To(ContainElement(true), "%s is new: give it a rule in CheckTeam, or name it here", kind)

@@ -112,7 +112,9 @@ func check(r Reader, obj model.Object) error {
 	case *model.ProxyFilter:
 		return checkFits(r, o.Key(), o.Filter, model.KindProxy)
 	case *model.Filter:
-		return checkStillFits(r, o)
+		return firstOf(checkLists(r, o), checkStillFits(r, o))
+	case *model.List:
+		return checkListType(r, o)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (t Team) mayHave(host string) bool {
 // IsTeamKind reports whether the objects of a kind may be a team's own. Those of others are the admins'.
 func IsTeamKind(kind model.Kind) bool {
 	switch kind {
-	case model.KindService, model.KindUpstream, model.KindFilter, model.KindSecret, model.KindKeySet, model.KindConsumer:
+	case model.KindService, model.KindUpstream, model.KindFilter, model.KindSecret, model.KindKeySet, model.KindConsumer, model.KindList:
 		return true
 	}
 	return false

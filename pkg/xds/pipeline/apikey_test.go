@@ -128,7 +128,7 @@ var _ = Describe("A change of a key", func() {
 		// lists returns the sets of the lists, and the clients with all of them.
 		lists := func(s *snapshot.Snapshot, others ...string) (sets []string) {
 			GinkgoHelper()
-			for _, l := range s.Lists[:2] { // without that of consumers
+			for _, l := range s.Lists[:2] { // the others have consumers and addresses
 				sets = append(sets, l.Name+" "+strings.Join(l.Parts, ",")+" and "+strings.Join(l.Others, ","))
 				if r := l.With(others); r != nil {
 					sets = append(sets, strings.Join(keysFor(l.Name, &snapshot.Snapshot{Extensions: []*snapshot.Resource{r}}), ","))

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"slices"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/addresslist"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/credential"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
@@ -10,13 +11,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// keyLists are the parts of lists that a proxy's routes have required since the program started: sets of keys, and all
-// consumers, by the list that contains them. Envoys may still have routes that require them.
+// keyLists are the parts of lists that a proxy's routes have required since the program started: sets of keys, all
+// consumers, and lists of addresses, by the list that contains them. Envoys may still have routes that require them.
 type keyLists map[string]map[string]bool
 
 // lists returns the names of the lists, in their order.
 func lists() []string {
-	return []string{credential.AnyKeyFilter, seam.KeyFilter, credential.ConsumerFilter}
+	return []string{credential.AnyKeyFilter, seam.KeyFilter, credential.ConsumerFilter, seam.AddressFilter}
 }
 
 // newKeyLists returns lists without parts.
@@ -30,7 +31,9 @@ func newKeyLists() keyLists {
 
 // partNames returns the parts that routes require, by the list that contains them.
 func partNames(needs ir.Needs) map[string][]string {
-	parts := map[string][]string{seam.KeyFilter: needs.KeySets, credential.AnyKeyFilter: needs.AnyKeySets}
+	parts := map[string][]string{
+		seam.KeyFilter: needs.KeySets, credential.AnyKeyFilter: needs.AnyKeySets, seam.AddressFilter: needs.AddressLists,
+	}
 	if needs.Consumers {
 		parts[credential.ConsumerFilter] = []string{credential.AllConsumers}
 	}
@@ -53,7 +56,8 @@ func (k keyLists) hasAny(touched model.Touched) bool {
 	return touched.Consumers && k[credential.ConsumerFilter][credential.AllConsumers] ||
 		slices.ContainsFunc(touched.KeySets, func(set string) bool {
 			return k[seam.KeyFilter][set] || k[credential.AnyKeyFilter][set]
-		})
+		}) ||
+		slices.ContainsFunc(touched.Lists, func(list string) bool { return k[seam.AddressFilter][list] })
 }
 
 // listKeys returns the lists of a proxy. Parts that are no longer required have what is valid now: a revoked key is
@@ -79,8 +83,11 @@ func (b *Build) listKeys(p *proxy) []*snapshot.List {
 
 // isEmpty reports whether a part of a list has nothing.
 func (b *Build) isEmpty(list, part string) bool {
-	if list == credential.ConsumerFilter {
+	switch list {
+	case credential.ConsumerFilter:
 		return len(b.config.Consumers()) == 0
+	case seam.AddressFilter:
+		return len(b.addressLists([]string{part})) == 0
 	}
 	return len(b.config.Keys(part)) == 0
 }
@@ -100,6 +107,9 @@ func (b *Build) joiner(list string, parts []string) func(parts []string) (*snaps
 			return snapshot.NewExtension(out)
 		}
 	}
+	if list == seam.AddressFilter {
+		return joinAddresses(b.addressLists(parts))
+	}
 	keys := map[string][]ir.APIKey{}
 	for _, set := range parts {
 		keys[set] = credential.Keys(b.config.Keys(set))
@@ -115,4 +125,29 @@ func (b *Build) joiner(list string, parts []string) func(parts []string) (*snaps
 		}
 		return snapshot.NewExtension(out)
 	}
+}
+
+// joinAddresses returns what joins lists of addresses.
+func joinAddresses(existing []ir.AddressList) func(names []string) (*snapshot.Resource, error) {
+	return func(names []string) (*snapshot.Resource, error) {
+		out, err := addresslist.Extension(slices.DeleteFunc(slices.Clone(existing), func(l ir.AddressList) bool {
+			return !slices.Contains(names, l.Name)
+		}))
+		if err != nil {
+			return nil, err
+		}
+		return snapshot.NewExtension(out)
+	}
+}
+
+// addressLists returns those of lists that exist and can be read. An Envoy refuses clients for the others.
+func (b *Build) addressLists(names []string) (lists []ir.AddressList) {
+	for _, name := range names {
+		if l := b.config.List(name); l != nil && l.Fault == nil {
+			if list, ok := l.Spec.(*model.AddressList); ok {
+				lists = append(lists, ir.AddressList{Name: name, Ranges: list.Ranges()})
+			}
+		}
+	}
+	return lists
 }

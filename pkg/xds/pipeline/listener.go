@@ -78,6 +78,7 @@ func (b *Build) listeners(tree *model.ProxyTree, p *proxy, services []string, l4
 	if needs.Consumers {
 		list[0].Consumers = credential.Consumers(b.config.Consumers())
 	}
+	list[0].AddressLists = b.addressLists(needs.AddressLists)
 	https := b.httpsListener(tree, p, needs, services, l4)
 	if https == nil {
 		return list

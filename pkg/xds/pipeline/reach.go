@@ -76,7 +76,9 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 			b.addRedirected(proxy, p.Services)
 		}
 	}
-	keyed := slices.ContainsFunc(keys, func(k model.Key) bool { return k.Root().Kind == model.KindKeySet })
+	keyed := slices.ContainsFunc(keys, func(k model.Key) bool {
+		return k.Root().Kind == model.KindKeySet || k.Kind == model.KindList
+	})
 	if slices.ContainsFunc(keys, func(k model.Key) bool { return k.Kind == model.KindConsumer }) {
 		for name, p := range b.proxies {
 			if p.needs.Consumers {
@@ -101,7 +103,7 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 		// A limit in a named domain works only after the listener uses that
 		// domain.
 		p := b.proxies[proxy]
-		// Keys are delivered for the listener too.
+		// Keys and lists of addresses are delivered for the listener too.
 		r.Listeners = r.Listeners || keyed || b.hasL4(b.proxies[proxy], r.Services...) ||
 			len(b.needsOf(b.proxies[proxy], r.Services...).RateLimitDomains) > 0 ||
 			p != nil && p.relistened == b.Revision()

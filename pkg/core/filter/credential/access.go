@@ -44,6 +44,8 @@ type AccessRule struct {
 	Headers []HeaderValues `json:"headers,omitempty"`
 	// Addresses are alternatives for the address of the client; empty means all.
 	Addresses []netip.Prefix `json:"addresses,omitempty"`
+	// AddressLists are names of shared lists, as alternatives to Addresses.
+	AddressLists []string `json:"addressLists,omitempty"`
 }
 
 // HeaderValues is a header with one of some values; none means any value.
@@ -67,7 +69,9 @@ func addAccess(before []*Access, f *model.RBACFilter, _ seam.Place) ([]*Access, 
 func accessRules(list []model.AccessRule) []AccessRule {
 	var out []AccessRule
 	for _, r := range list {
-		rule := AccessRule{Methods: r.Methods, Claims: claimsOfList(r.Claims), Addresses: seam.Ranges(nil, r.Addresses)}
+		rule := AccessRule{
+			Methods: r.Methods, Claims: claimsOfList(r.Claims), Addresses: seam.Ranges(nil, r.Addresses), AddressLists: r.AddressLists,
+		}
 		for _, c := range r.Clients {
 			if !strings.Contains(c, "/") {
 				c = model.ClientID(c, "")
@@ -160,8 +164,8 @@ func matching(r AccessRule, denied bool) *rbacconfigv3.Principal {
 	for _, h := range r.Headers {
 		all = append(all, hasValue(h, denied))
 	}
-	if len(r.Addresses) > 0 {
-		all = append(all, comesFrom(r.Addresses))
+	if len(r.Addresses)+len(r.AddressLists) > 0 {
+		all = append(all, comesFrom(r, denied))
 	}
 	return andIDs(all)
 }
@@ -200,10 +204,18 @@ func hasValue(h HeaderValues, denied bool) *rbacconfigv3.Principal {
 	return orIDs(list)
 }
 
-// comesFrom matches the address of the client, which a trusted proxy in front may have named.
-func comesFrom(ranges []netip.Prefix) *rbacconfigv3.Principal {
+// comesFrom matches the address of the client, which a trusted proxy in front may have named. A Deny rule also matches if
+// the Envoy does not have a list.
+func comesFrom(r AccessRule, denied bool) *rbacconfigv3.Principal {
 	var list []*rbacconfigv3.Principal
-	for _, p := range ranges {
+	for _, name := range r.AddressLists {
+		if denied {
+			list = append(list, notID(seam.Noted(name, seam.ListLacks)))
+		} else {
+			list = append(list, seam.Noted(name, seam.ListHas))
+		}
+	}
+	for _, p := range r.Addresses {
 		for _, form := range seam.FormsOf(p) {
 			list = append(list, &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_RemoteIp{RemoteIp: &corev3.CidrRange{
 				AddressPrefix: form.Addr().String(),

@@ -161,6 +161,10 @@ func (c caller) has(m *matcherv3.MetadataMatcher) (verdict, error) {
 	if m.GetFilter() == seam.Consumer {
 		return c.consumer.is(m), nil
 	}
+	if m.GetFilter() == seam.AddressLists {
+		noted, err := c.NotedOf(m)
+		return verdictOf(noted), err
+	}
 	if m.GetFilter() != seam.TokenFilter || len(m.GetPath()) < 2 {
 		return no, fmt.Errorf("explaining a policy: metadata of %q is not known", m.GetFilter())
 	}

@@ -39,17 +39,28 @@ func Filter() seam.Filter {
 }
 
 // combine returns the changes of both.
-func combine(before *Changes, f *model.HeadersFilter, _ seam.Place) (*Changes, error) {
-	if before == nil {
-		before = &Changes{}
+func combine(before *Changes, f *model.HeadersFilter, at seam.Place) (*Changes, error) {
+	out := &Changes{}
+	if before != nil {
+		*out = *before
 	}
-	request, response := changesOf(f.Request), changesOf(f.Response)
-	if f.Template {
+	for _, name := range f.Lists {
+		l := at.List(name)
+		if l == nil {
+			return nil, fmt.Errorf("list %s does not exist, or is not one of headers", name)
+		}
+		out.add(l.Template, l.Request, l.Response)
+	}
+	out.add(f.Template, f.Request, f.Response)
+	return out, nil
+}
+
+func (c *Changes) add(template bool, toRequest, toResponse model.HeaderChanges) {
+	request, response := changesOf(toRequest), changesOf(toResponse)
+	if template {
 		request, response = templates(request, "REQ"), templates(response, "RESP")
 	}
-	return &Changes{
-		Request: slices.Concat(before.Request, request), Response: slices.Concat(before.Response, response),
-	}, nil
+	c.Request, c.Response = slices.Concat(c.Request, request), slices.Concat(c.Response, response)
 }
 
 func changesOf(c model.HeaderChanges) []ir.HeaderChange {

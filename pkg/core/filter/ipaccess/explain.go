@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	statefilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_filter_state/v3"
 	networkv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/common_inputs/network/v3"
 	ipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/input_matchers/ip/v3"
+	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/input_matchers/metadata/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 )
@@ -33,8 +35,9 @@ type asked struct {
 	// they are compared with.
 	told []string
 	open map[string]string
-	// in is the range of an allow list that has the client.
-	in string
+	// in is the range of an allow list that has the client. lists says what is known of shared lists.
+	in    string
+	lists []string
 }
 
 // wordsOf returns the word for a kind of database and the flag that sets it.
@@ -68,7 +71,7 @@ func ask(r seam.Request, client netip.Addr) (*asked, error) {
 // choose returns what the first condition that holds does. If it depends, then is nil.
 func (a *asked) choose(m *xdsmatcherv3.Matcher) (then *xdsmatcherv3.Matcher_OnMatch, v verdict, err error) {
 	for _, f := range m.GetMatcherList().GetMatchers() {
-		a.told, a.in, a.open = nil, "", map[string]string{}
+		a.told, a.in, a.lists, a.open = nil, "", nil, map[string]string{}
 		switch v, err := a.holds(f.GetPredicate()); {
 		case err != nil || v == depends:
 			return nil, v, err
@@ -90,6 +93,13 @@ func (a *asked) holds(p *predicate) (verdict, error) {
 		return a.combine(kind.AndMatcher.GetPredicate(), no)
 	}
 	single := p.GetSinglePredicate()
+	var noted networkv3.DynamicMetadataInput
+	if input := single.GetInput().GetTypedConfig(); input.MessageIs(&noted) {
+		if err := input.UnmarshalTo(&noted); err != nil {
+			return no, fmt.Errorf("decoding filter %q: %w", name, err)
+		}
+		return a.lookUp(noted.GetPath()[0].GetKey(), single.GetCustomMatch())
+	}
 	if packed := single.GetCustomMatch(); packed != nil {
 		var ranges ipv3.Ip
 		if err := packed.GetTypedConfig().UnmarshalTo(&ranges); err != nil {
@@ -105,6 +115,27 @@ func (a *asked) holds(p *predicate) (verdict, error) {
 		return no, nil
 	}
 	return a.compare(single)
+}
+
+// lookUp reports whether the Envoy has noted a result for a list.
+func (a *asked) lookUp(list string, packed *xdscorev3.TypedExtensionConfig) (verdict, error) {
+	var result metadatav3.Metadata
+	if err := packed.GetTypedConfig().UnmarshalTo(&result); err != nil {
+		return no, fmt.Errorf("decoding filter %q: %w", name, err)
+	}
+	has, known, err := a.request.IsListed(list)
+	switch {
+	case !known:
+		a.lists = append(a.lists, "needs the list "+list+", which the Envoy does not have")
+	case has:
+		a.lists = append(a.lists, "is in the list "+list)
+	default:
+		a.lists = append(a.lists, "is not in the list "+list)
+	}
+	if known && has == (result.GetValue().GetStringMatch().GetExact() == seam.ListHas) {
+		return yes, err
+	}
+	return no, err
 }
 
 // combine combines conditions: one that is decisive decides, whatever the others are.
@@ -170,6 +201,7 @@ func (a *asked) why() string {
 	if a.in != "" {
 		list = append(list, "is in "+a.in)
 	}
+	list = append(list, a.lists...)
 	for _, key := range a.told {
 		word, plural, flag := wordsOf(key)
 		value, known := a.find(key)

@@ -9,14 +9,19 @@ import (
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	networkv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/common_inputs/network/v3"
 	ipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/input_matchers/ip/v3"
+	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/input_matchers/metadata/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
-// Located are the lists of a filter that needs to know where a client is. Its ranges that are denied are in Access.
+// Located are the lists of a filter that needs to know more of a client than its address. Its ranges that are denied are
+// in Access.
 type Located struct {
+	// AllowLists and DenyLists are names of shared lists of addresses.
+	AllowLists     []string       `json:"allowLists,omitempty"`
+	DenyLists      []string       `json:"denyLists,omitempty"`
 	Allow          []netip.Prefix `json:"allow,omitempty"`
 	AllowCountries []string       `json:"allowCountries,omitempty"`
 	DenyCountries  []string       `json:"denyCountries,omitempty"`
@@ -31,14 +36,22 @@ type Located struct {
 
 // locatedBy returns the lists of a filter; nil if they are only of addresses.
 func locatedBy(f *model.IPAccessFilter) *Located {
-	if !f.Locates() {
+	if !f.Locates() && len(f.AllowLists)+len(f.DenyLists) == 0 {
 		return nil
 	}
 	return &Located{
+		AllowLists: sorted(f.AllowLists), DenyLists: sorted(f.DenyLists),
 		Allow: seam.Ranges(nil, f.Allow), AllowCountries: codes(f.AllowCountries), DenyCountries: codes(f.DenyCountries),
 		AllowASNs: numbers(f.AllowASNs), DenyASNs: numbers(f.DenyASNs),
 		Unknown: f.Unknown, Open: f.NoDatabase == model.AccessAllow,
 	}
+}
+
+func sorted(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
+
+// looksUp reports whether the filter needs a database.
+func (l *Located) looksUp() bool {
+	return len(l.AllowCountries)+len(l.DenyCountries)+len(l.AllowASNs)+len(l.DenyASNs) > 0
 }
 
 func codes(list []string) (out []string) {
@@ -103,6 +116,9 @@ func (m *matchers) check(filters []*Located, then, refuse *xdsmatcherv3.Matcher_
 // country and no network.
 func (m *matchers) denied(f *Located) *predicate {
 	var listed, doubtful []*predicate
+	for _, name := range f.DenyLists { // also if the Envoy does not have the list
+		listed = append(listed, not(m.noted(name, seam.ListLacks)))
+	}
 	for _, by := range []struct {
 		key  string
 		list []string
@@ -133,6 +149,9 @@ func (m *matchers) notAllowed(f *Located) *predicate {
 	var allowed []*predicate
 	if len(f.Allow) > 0 {
 		allowed = append(allowed, m.inAny(f.Allow))
+	}
+	for _, name := range f.AllowLists {
+		allowed = append(allowed, m.noted(name, seam.ListHas))
 	}
 	for _, by := range []struct {
 		key  string
@@ -176,6 +195,20 @@ func (m *matchers) matches(key, expression string) *predicate {
 				EngineType: &xdsmatcherv3.RegexMatcher_GoogleRe2{GoogleRe2: &xdsmatcherv3.RegexMatcher_GoogleRE2{}}, Regex: expression,
 			}},
 		}},
+	})
+}
+
+// noted matches requests for which the lookup of a list has noted a result.
+func (m *matchers) noted(list, result string) *predicate {
+	return single(&xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate{
+		Input: m.extension("envoy.matching.inputs.dynamic_metadata", &networkv3.DynamicMetadataInput{
+			Filter: seam.AddressLists, Path: []*networkv3.DynamicMetadataInput_PathSegment{{
+				Segment: &networkv3.DynamicMetadataInput_PathSegment_Key{Key: list},
+			}},
+		}),
+		Matcher: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_CustomMatch{
+			CustomMatch: m.extension("envoy.matching.matchers.metadata_matcher", &metadatav3.Metadata{Value: seam.IsNote(result)}),
+		},
 	})
 }
 

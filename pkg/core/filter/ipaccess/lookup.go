@@ -159,7 +159,7 @@ func geoip(list []found) *geoipv3.Geoip {
 
 // lookedUp turns the filters on where lists name countries or networks. Envoys without a database ignore it.
 func lookedUp(a *Access) ([]seam.Message, error) {
-	if len(a.Located) == 0 {
+	if !slices.ContainsFunc(a.Located, (*Located).looksUp) {
 		return nil, nil
 	}
 	on := &routev3.FilterConfig{Config: &anypb.Any{}}

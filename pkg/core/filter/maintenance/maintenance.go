@@ -56,6 +56,8 @@ type Response struct {
 	RetryAfter int `json:"retryAfter,omitempty"`
 	// Except are client addresses that still reach the routes.
 	Except []netip.Prefix `json:"except,omitempty"`
+	// ExceptLists are names of shared lists of such addresses.
+	ExceptLists []string `json:"exceptLists,omitempty"`
 }
 
 // Filter returns the filter.
@@ -77,6 +79,7 @@ func closeHost(h *ir.Host, f *model.MaintenanceFilter, _ seam.Place) error {
 	h.Filters = key.In(h.Filters, &Response{
 		Status: f.Status, Body: cmp.Or(f.Body, closed),
 		ContentType: cmp.Or(f.ContentType, "text/plain"), RetryAfter: f.RetryAfter, Except: seam.Ranges(nil, f.Except),
+		ExceptLists: f.ExceptLists,
 	})
 	h.Last = []*ir.Route{{
 		Name: word, Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"},
@@ -102,8 +105,11 @@ func messages(m *Response) ([]seam.Message, error) {
 		}},
 	}}}
 	policy.Permissions = []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_NotRule{NotRule: open}}}
-	if len(m.Except) > 0 {
+	if len(m.Except)+len(m.ExceptLists) > 0 {
 		var ids []*rbacconfigv3.Principal
+		for _, name := range m.ExceptLists {
+			ids = append(ids, seam.Noted(name, seam.ListHas))
+		}
 		for _, p := range m.Except {
 			for _, form := range seam.FormsOf(p) {
 				ids = append(ids, remoteIP(form))
@@ -217,6 +223,12 @@ func isExempt(r seam.Request) (policy, why string, err error) {
 			return policy, "the path " + r.Path + " stays open", nil
 		}
 		for _, id := range p.GetPrincipals()[0].GetNotId().GetOrIds().GetIds() {
+			if noted := id.GetSourcedMetadata().GetMetadataMatcher(); noted != nil {
+				if in, err := r.NotedOf(noted); in || err != nil {
+					return policy, "the address " + r.Client + " is in the list " + noted.GetPath()[0].GetKey(), err
+				}
+				continue
+			}
 			a, err := netip.ParseAddr(id.GetRemoteIp().GetAddressPrefix())
 			in := netip.PrefixFrom(a, int(id.GetRemoteIp().GetPrefixLen().GetValue()))
 			if err == nil && in.Contains(client) {

@@ -50,6 +50,8 @@ type Place struct {
 	// secret that the filter names.
 	Open   func(sealed, place string) (string, error)
 	Secret func(name string) (string, error)
+	// List returns a list of headers that the filter names; nil if there is none that can be read.
+	List func(name string) *model.HeaderList
 	// Upstream returns an upstream that the filter names; nil if there is none. Cluster returns the cluster of an upstream.
 	// An error is the reason why it cannot be used, in words that follow its name.
 	Upstream func(name string) *model.Upstream
