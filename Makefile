@@ -240,6 +240,7 @@ pictures: build ## draw the dashboards again (docs/dashboards), from a minute of
 .PHONY: metrics-docs
 metrics-docs: ## regenerate the table of docs/metrics.md from the descriptions of the metrics
 	go test ./pkg/state/metrics -run TestMetrics -count=1 -ginkgo.focus 'a table of all metrics' -update
+	go test ./pkg/xds/translate -run TestTranslate -count=1 -ginkgo.focus 'as they describe themselves' -update
 
 .PHONY: crds
 crds: ## regenerate the CustomResourceDefinitions and the generated Go code from api/gateway

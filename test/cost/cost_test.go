@@ -81,6 +81,10 @@ var _ = Describe("A request costs no more than docs/performance.md says:", Order
 			passing: w.start(ctx, append(slices.Clone(plain), part{host: "passed", mode: model.ModeTLS, fqdn: "*.test"}),
 				"--access-log", "off"),
 			triesNone: traced(0, true).start(ctx, plain, "--access-log", "off"),
+			serviced:  w.with(model.GlobalConfigMetrics, object{}).start(ctx, plain, "--access-log", "off"),
+			measured: w.with(model.GlobalConfigMetrics, object{"routes": true, "bytes": true, "retries": true}).
+				start(ctx, plain, "--access-log", "off"),
+			leanCounts: lean.and(model.GlobalConfigMetrics, object{}).start(ctx, plain, "--access-log", "off"),
 		}
 	}, NodeTimeout(10*time.Minute))
 

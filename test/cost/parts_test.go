@@ -36,6 +36,9 @@ const (
 	tracedB3   = "traced: 0% of requests, `b3`"
 	sentALS    = "access log to Envoy's access log service"
 	triesNone  = "traced: 0% of requests, `upstream_spans`"
+	serviced   = "metrics of services"
+	measured   = "metrics of services, with `routes`, `bytes` and `retries`"
+	leanCounts = "lean, metrics of services"
 )
 
 // textLine is the example of docs/accesslog.md.
@@ -113,6 +116,9 @@ func parts() []part {
 		{name: tracedAll, envoy: tracedAll, host: "plain", batch: 300}, // Envoy sends 50 spans at a time
 		{name: tracedB3, envoy: tracedB3, host: "plain"},
 		{name: triesNone, envoy: triesNone, host: "plain"},
+		{name: serviced, envoy: serviced, host: "plain"},
+		{name: measured, envoy: measured, host: "plain"},
+		{name: leanCounts, envoy: leanCounts, host: "plain"},
 		{name: "HTTPS", envoy: silent, host: "plain", tls: true, beside: "by hand, HTTPS"},
 		{name: passing, envoy: passing, host: "plain", tls: true, beside: "by hand, HTTPS"},
 		{name: "HTTP/2 with TLS", envoy: silent, host: "plain", tls: true, http2: true, beside: "by hand, HTTP/2 with TLS"},

@@ -46,6 +46,12 @@ func (w world) with(kind string, config object) world {
 	return w
 }
 
+// and returns a world whose proxies have one more global config.
+func (w world) and(kind string, config object) world {
+	w.globals = append(slices.Clone(w.globals), object{"globalconfig_name": "h", "globalconfig_type": kind, "config": config})
+	return w
+}
+
 // withHTTP3 returns a world whose proxies tell clients about HTTP/3.
 func (w world) withHTTP3() world {
 	w.http3 = true

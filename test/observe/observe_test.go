@@ -103,7 +103,7 @@ var (
 	prometheus *testkit.Prometheus
 	api        testkit.API
 	// variables are those of the dashboards.
-	variables = strings.NewReplacer("$__rate_interval", "5s", "$cluster", ".*")
+	variables = strings.NewReplacer("$__rate_interval", "5s", "$cluster", ".*", "$service", ".*")
 )
 
 func limit() context.Context {
@@ -155,11 +155,12 @@ var _ = BeforeSuite(func() {
 	}
 	post("/upstream", "Upstream_name=blue", "Upstream_ip=127.0.0.1", fmt.Sprint("Upstream_port=", backend.Port), "Upstream_hc_path="+testkit.HealthPath, "Upstream_hc_intervalseconds=1")
 	post("/upstream", "Upstream_name=gone", "Upstream_ip=127.0.0.1", "Upstream_port="+freePort(), "Upstream_hc_path=/", "Upstream_hc_intervalseconds=1")
+	post("/upstream", "Upstream_name=shut", "Upstream_ip=127.0.0.1", "Upstream_port="+freePort())
 	post("/upstream", "Upstream_name=collector", "Upstream_ip=127.0.0.1", "Upstream_protocol=h2c", fmt.Sprint("Upstream_port=", collector.GRPC))
 	post("/secret", "Secret_name=shop", "Secret_cert="+pair.Cert, "Secret_key="+pair.Key)
 	post("/service", "Service_Name=shop", "fqdn=shop.test")
 	post("/service/shop/secret/shop")
-	for _, name := range []string{"blue", "gone"} {
+	for _, name := range []string{"blue", "gone", "shut"} {
 		post("/service/shop/route", "Route_Name="+name, "Route_prefix=/"+name)
 		post("/service/shop/route/" + name + "/upstream/" + name)
 	}
@@ -167,6 +168,7 @@ var _ = BeforeSuite(func() {
 	for kind, config := range map[string]string{"tracing": `{"upstream":"collector"}`, "accesslog": `{"upstream":"collector"}`} {
 		post("/globalconfig", "globalconfig_name="+kind, "globalconfig_type=globalconfig_"+kind, "config="+config)
 	}
+	post("/globalconfig", "globalconfig_name=metrics", "globalconfig_type=globalconfig_metrics", `config={"routes":true,"bytes":true,"retries":true}`)
 	post("/proxy/gw/service/shop?wait=applied&timeout=30s")
 	hanging, err := testkit.StartCollector()
 	Expect(err).NotTo(HaveOccurred())
@@ -177,7 +179,7 @@ var _ = BeforeSuite(func() {
 	// A log whose collector is away.
 	post("/globalconfig", "globalconfig_name=second", "globalconfig_type=globalconfig_accesslog", `config={"upstream":"gone"}`)
 
-	for path, status := range map[string]int{"/blue": 200, "/blue?status=500": 500, "/gone": 503} {
+	for path, status := range map[string]int{"/blue": 200, "/blue?status=500": 500, "/gone": 503, "/shut": 503} {
 		traffic := testkit.StartTraffic(testkit.TrafficOptions{Addr: "127.0.0.1:" + httpPort, Host: "shop.test", Path: path, Rate: 20, Connections: 2, Judge: func(e testkit.Exchange) error {
 			if e.Status != status {
 				return fmt.Errorf("status %d", e.Status)
@@ -288,7 +290,7 @@ var _ = Describe("The alerts", func() {
 			}
 			return all
 		}
-		Eventually(firing).Should(ConsistOf("GatehouseCertificateExpires", "GatehouseErrorRate", "GatehouseTelemetryLost", "GatehouseUpstreamDown", "GatehouseUpstreamFails"))
+		Eventually(firing).Should(ConsistOf("GatehouseCertificateExpires", "GatehouseErrorRate", "GatehouseServiceErrors", "GatehouseTelemetryLost", "GatehouseUpstreamDown", "GatehouseUpstreamFails"))
 	})
 })
 

@@ -15,9 +15,9 @@ func directResponse() policy {
 			return fmt.Sprint(a.status, " ", a.header.Get("Content-Type"), " ", a.header.Get("Content-Length"), " ", a.header.Get("Retry-After"), " ", a.header.Get("X-Share"))
 		},
 		requests: []request{
-			{what: "a plain one", off: "200", on: "503 text/html 20 60 100%", changed: "200 text/plain 4  ", both: "200 text/plain 4  "},
+			{what: "a plain one", reason: "direct_response", off: "200", on: "503 text/html 20 60 100%", changed: "200 text/plain 4  ", both: "200 text/plain 4  "},
 			{
-				what: "a preflight", method: "OPTIONS", header: []string{"Origin: https://a.test", "Access-Control-Request-Method: PUT"},
+				what: "a preflight", reason: "direct_response", method: "OPTIONS", header: []string{"Origin: https://a.test", "Access-Control-Request-Method: PUT"},
 				off: "200", on: "503 text/html 20 60 100%", changed: "200 text/plain 4  ", both: "200 text/plain 4  ",
 			},
 			{what: "a route without upstreams", path: "/empty", off: "503 text/plain 30  ", on: "503 text/html 20 60 100%", changed: "200 text/plain 4  ", both: "503 text/html 20 60 100%"},

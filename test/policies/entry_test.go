@@ -94,6 +94,8 @@ type request struct {
 	// other configuration there, and both with config on the service and the other one on the
 	// route.
 	off, on, changed, both string
+	// reason is what metrics call the refusal with config; empty stands for the kind of the filter.
+	reason string
 }
 
 // onRoutes reports whether the type attaches to routes, too, and not only to services.

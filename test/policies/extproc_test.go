@@ -35,10 +35,10 @@ func extProc() policy {
 		requests: []request{
 			{what: "a plain one", off: "200 |", on: "200 yes|", changed: "200 yes|yes", both: "200 yes|yes"},
 			{what: "a preflight", method: "OPTIONS", header: preflight, off: "200 |", on: "200 yes|", changed: "200 yes|yes", both: "200 yes|yes"},
-			{what: "one that the processor answers", header: []string{"X-Deny: 401"}, asked: true, off: "200 |", on: "401 |", changed: "401 |", both: "401 |"},
+			{what: "one that the processor answers", reason: "other", header: []string{"X-Deny: 401"}, asked: true, off: "200 |", on: "401 |", changed: "401 |", both: "401 |"},
 			{what: "a route without upstreams", path: "/empty", off: "503 |", on: "503 |", changed: "503 |yes", both: "503 |"},
 			{what: "a redirect", host: "moved.test", off: "301 |", on: "301 |", changed: "301 |yes", both: "301 |"},
-			{what: "a redirect that the processor answers", host: "moved.test", header: []string{"X-Deny: 403"}, asked: true, off: "301 |", on: "403 |", changed: "403 |", both: "403 |"},
+			{what: "a redirect that the processor answers", reason: "other", host: "moved.test", header: []string{"X-Deny: 403"}, asked: true, off: "301 |", on: "403 |", changed: "403 |", both: "403 |"},
 			{what: "a path that no route has", path: "/nowhere", off: "404 |", on: "404 |", changed: "404 |", both: "404 |"},
 		},
 		refusals: []refusal{

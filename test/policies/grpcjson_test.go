@@ -58,7 +58,7 @@ func grpcJSON() policy {
 				changed: `200 {"id":"1","title":"Book 1","in_stock":false}`, both: `200 {"id":"1","title":"Book 1","in_stock":false}`,
 			},
 			{
-				what: "a query parameter with an escaped name", path: "/shop/books/1?%69d=2", off: "200", on: "400 the name of a query parameter is escaped",
+				what: "a query parameter with an escaped name", reason: "direct_response", path: "/shop/books/1?%69d=2", off: "200", on: "400 the name of a query parameter is escaped",
 				changed: "400 the name of a query parameter is escaped", both: "400 the name of a query parameter is escaped",
 			},
 			{what: "a query parameter in place of the path", path: "/shop/books/1?id=2", off: "200", on: `200 {"id":"1","title":"Book 1"}`, changed: `200 {"id":"1","title":"Book 1","in_stock":false}`, both: `200 {"id":"1","title":"Book 1","in_stock":false}`},

@@ -43,7 +43,7 @@ func grpcWeb() policy {
 			same(request{what: "a call that fails", method: "POST", path: path, header: binary, body: missing}, "200", "200 application/grpc-web+proto grpc-message:no book has the id 404,grpc-status:5"),
 			same(request{what: "a method that no service has", method: "POST", path: "/shop.Books/Sell", header: binary, body: one},
 				"200", "200 application/grpc-web+proto grpc-message:unknown method Sell for service shop.Books,grpc-status:12"),
-			same(request{what: "text that is none", method: "POST", path: path, header: text, body: "%%%", asked: true},
+			same(request{what: "text that is none", reason: "other", method: "POST", path: path, header: text, body: "%%%", asked: true},
 				"200", "400 application/grpc-web-text+proto 13the request is malformed%0A"),
 			same(request{what: "what is not gRPC-Web"}, "200", "200"),
 			same(request{what: "another kind of gRPC-Web", method: "POST", path: path, header: []string{"Content-Type: application/grpc-web+json"}, body: "{}"}, "200", "200"),

@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 
@@ -96,6 +97,36 @@ var _ = Describe("A filter of the type", func() {
 					Expect(a.Body).To(ContainSubstring("cannot be attached to a proxy: it "))
 				}
 				Expect(w.listeners()).To(Equal(before))
+			})
+
+			It("is the reason of what it refuses, in the metrics of services", func() {
+				w := newWorld(p)
+				w.post("/globalconfig?wait=applied&timeout=30s", "globalconfig_name=m", "globalconfig_type=globalconfig_metrics", "config={}")
+				Eventually(func() map[string]int {
+					w.send(request{host: "nowhere.test"})
+					return w.reasons()
+				}).Should(HaveKey("no_route"))
+				var open []bool // the requests that nothing refuses without the filter
+				for _, r := range p.requests {
+					open = append(open, w.send(r).status < http.StatusBadRequest)
+				}
+				before := w.reasons()
+				w.attach(onShop, onMoved)
+				want := map[string]bool{}
+				for i, r := range p.requests {
+					if w.send(r).status >= http.StatusBadRequest && open[i] {
+						want[cmp.Or(r.reason, p.kind)] = true
+					}
+				}
+				Eventually(func() map[string]bool {
+					more := map[string]bool{}
+					for reason, n := range w.reasons() {
+						if n > 2*before[reason] { // more than without the filter
+							more[reason] = true
+						}
+					}
+					return more
+				}).Should(Equal(want))
 			})
 
 			It("is refused with a wrong configuration, before anything is stored", func() {

@@ -144,6 +144,20 @@ func (w *world) listeners() []string {
 	return regexp.MustCompile(`(?m)^listener_manager.*$`).FindAllString(a.Body, -1)
 }
 
+// reasons are how many requests the Envoy has refused, by reason.
+func (w *world) reasons() map[string]int {
+	GinkgoHelper()
+	a, err := w.admin.Get(limit(), "/stats/prometheus?filter=^gatehouse[.]refusals")
+	Expect(err).NotTo(HaveOccurred())
+	found := map[string]int{}
+	for _, m := range regexp.MustCompile(`(?m)^envoy_gatehouse_refusals\{.*reason="(\w+)"\} (\d+)$`).FindAllStringSubmatch(a.Body, -1) {
+		n, err := strconv.Atoi(m[2])
+		Expect(err).NotTo(HaveOccurred())
+		found[m[1]] += n
+	}
+	return found
+}
+
 func (w *world) send(r request) answer { return sendTo(w.port, r) }
 
 func sendTo(port int, r request) answer {

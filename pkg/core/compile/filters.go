@@ -54,6 +54,7 @@ func globalConfigTypes() []globalConfigType {
 		{name: model.GlobalConfigProxyProtocol, listener: addProxyProtocol},
 		{name: model.GlobalConfigConnections, listener: addConnections},
 		{name: model.GlobalConfigGeoIP, listener: addLocationHeaders},
+		{name: model.GlobalConfigMetrics, listener: addMetrics},
 	}
 }
 

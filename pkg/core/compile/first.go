@@ -31,7 +31,7 @@ func first[T model.Spec](t *model.ProxyTree, of string) (spec T, found bool) {
 // cannot be read.
 func NotFirst(t *model.ProxyTree) (conditions []model.Condition) {
 	by := map[string]string{}
-	one := []string{model.GlobalConfigRefusals, model.GlobalConfigProxyProtocol, model.GlobalConfigConnections, model.GlobalConfigGeoIP}
+	one := []string{model.GlobalConfigRefusals, model.GlobalConfigProxyProtocol, model.GlobalConfigConnections, model.GlobalConfigGeoIP, model.GlobalConfigMetrics}
 	for _, g := range t.GlobalConfigs {
 		if !slices.Contains(one, g.Type) {
 			continue
@@ -80,6 +80,19 @@ func addLocationHeaders(l *ir.Listener, t *model.ProxyTree, _ Settings, _ ir.Nee
 	if c, _ := first[*model.GeoIPConfig](t, model.GlobalConfigGeoIP); c != nil {
 		l.LocationHeaders = ir.LocationHeaders{Country: strings.ToLower(c.CountryHeader), ASN: strings.ToLower(c.ASNHeader)}
 	}
+}
+
+// addMetrics sets what is counted of requests.
+func addMetrics(l *ir.Listener, t *model.ProxyTree, _ Settings, _ ir.Needs) {
+	if c, _ := first[*model.MetricsConfig](t, model.GlobalConfigMetrics); c != nil {
+		l.Metrics = &ir.Metrics{Routes: c.Routes, Bytes: c.Bytes, Retries: c.Retries, MaxSeries: c.Series()}
+	}
+}
+
+// HasMetrics reports whether a proxy counts the requests of its services.
+func HasMetrics(t *model.ProxyTree) bool {
+	c, _ := first[*model.MetricsConfig](t, model.GlobalConfigMetrics)
+	return c != nil
 }
 
 // addConnections sets what the connections of clients may cost. If that cannot be read, the defaults hold.

@@ -48,6 +48,8 @@ type Listener struct {
 	AccessLogs []AccessLog `json:"accessLogs,omitempty"`
 	// Lean costs less for each request: fewer fields in AccessLog, fewer statistics, no headers about upstreams.
 	Lean bool `json:"lean,omitempty"`
+	// Metrics counts requests by service; nil means not at all.
+	Metrics *Metrics `json:"metrics,omitempty"`
 	// Tracing sends spans of requests to a collector; nil means that there are none.
 	Tracing *Tracing `json:"tracing,omitempty"`
 	// RefusalPage is the page for browsers whose requests are refused. {title}, {status} and {request_id} are replaced.
@@ -139,6 +141,8 @@ type Host struct {
 	// Identity are the headers with which the filters of the host and its routes say who a client is, in lower case and
 	// sorted. Clients may set them on none of its routes.
 	Identity []string `json:"identity,omitempty"`
+	// Counted means that the proxy has metrics of its services.
+	Counted bool `json:"counted,omitempty"`
 	// Asked are the clusters that the host's filters ask, sorted by name.
 	Asked []*Cluster `json:"asked,omitempty"`
 	// Filters are what the filters of pkg/core/filter do. They apply to routes without one of their own.

@@ -90,3 +90,13 @@ type LogOnly struct {
 	// Millionths is a share of all requests, in millionths.
 	Millionths uint32 `json:"millionths,omitempty"`
 }
+
+// Metrics sets what an Envoy counts of requests by service, beside durations and refusals.
+type Metrics struct {
+	// Routes counts durations by route too.
+	Routes  bool `json:"routes,omitempty"`
+	Bytes   bool `json:"bytes,omitempty"`
+	Retries bool `json:"retries,omitempty"`
+	// MaxSeries bounds the series of each metric.
+	MaxSeries int `json:"maxSeries"`
+}

@@ -123,6 +123,7 @@ func globalConfigTypes() []configType {
 		{name: GlobalConfigProxyProtocol, on: []Kind{KindProxy}, read: readProxyProtocol},
 		{name: GlobalConfigConnections, on: []Kind{KindProxy}, read: readConnections},
 		{name: GlobalConfigGeoIP, on: []Kind{KindProxy}, read: readGeoIP},
+		{name: GlobalConfigMetrics, on: []Kind{KindProxy}, read: readMetrics},
 	}
 }
 
@@ -188,6 +189,7 @@ const (
 	GlobalConfigProxyProtocol = "globalconfig_proxyprotocol"
 	GlobalConfigConnections   = "globalconfig_connections"
 	GlobalConfigGeoIP         = "globalconfig_geoip"
+	GlobalConfigMetrics       = "globalconfig_metrics"
 )
 
 // ConfigTypes lists the types of filters, of global configs or of lists.

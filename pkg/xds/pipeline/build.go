@@ -83,6 +83,8 @@ type proxy struct {
 	troubled    map[string]*scopedService // those of scoped with conditions
 	filters     []*model.ParsedFilter
 	filterNamed map[model.Key]model.Object
+	// counted means that its hosts have what metrics need.
+	counted bool
 	// globals are the global configs of the proxy. limits are its rate limits.
 	globals []*model.ParsedGlobalConfig
 	limits  limits.Proxy
@@ -263,6 +265,21 @@ func (b *Build) setHost(p *proxy, name string, t *model.ProxyTree) {
 // partsFor returns the parts of a service for a proxy, nil if there are none, and why the
 // service is closed there.
 func (b *Build) partsFor(p *proxy, name string, t *model.ProxyTree) (*snapshot.Parts, *model.Condition) {
+	parts, closed := b.uncountedParts(p, name, t)
+	if parts == nil || parts.Host == nil || !p.counted {
+		return parts, closed
+	}
+	host, err := parts.Host.With(translate.CountedHost(name), nil, snapshot.Needs{})
+	if err != nil {
+		return parts, closed // a name is always valid for Envoy
+	}
+	counted := *parts
+	counted.Host = host
+	return &counted, closed
+}
+
+// uncountedParts are the parts without what metrics need.
+func (b *Build) uncountedParts(p *proxy, name string, t *model.ProxyTree) (*snapshot.Parts, *model.Condition) {
 	s := b.serviceOn(p, name)
 	if s == nil {
 		return nil, nil
@@ -307,6 +324,8 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	p.httpPort, p.httpsPort = tree.Proxy.HTTPPort, tree.Proxy.HTTPSPort
 	logins := loginsOf(tree)
 	relogin := !logins.equal(p.logins)
+	recounted := p.counted != compile.HasMetrics(tree)
+	p.counted = compile.HasMetrics(tree)
 	if relogin {
 		p.login, p.logins = newGlobalLogin(tree, builder{newClusterCache(b.secrets), b.settings}), logins
 	}
@@ -314,7 +333,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	for _, s := range services {
 		if built := b.services[s]; built != nil {
 			wanted[s] = struct{}{}
-			if _, have := p.services[s]; !have || relogin || rescoped || ported && (built.plain != nil || built.l4 != nil) {
+			if _, have := p.services[s]; !have || relogin || recounted || rescoped || ported && (built.plain != nil || built.l4 != nil) {
 				b.setHost(p, s, tree)
 			}
 		}

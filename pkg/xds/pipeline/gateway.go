@@ -38,6 +38,7 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 		if _, closed := p.closed[name]; closed || s.closed {
 			host = &ir.Host{Name: host.Name, Domain: host.Domain, Routes: []*ir.Route{compile.UnavailableRoute()}}
 		}
+		host.Counted = p.counted
 		g.Hosts = append(g.Hosts, host)
 	}
 	for _, r := range p.builder.Snapshot(b.Revision()).Endpoints {

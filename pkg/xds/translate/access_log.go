@@ -36,7 +36,8 @@ func accessLogs(l ir.Listener) ([]*accesslogv3.AccessLog, error) {
 		}
 		list = append(list, some...)
 	}
-	return list, nil
+	counts, err := metricsLogs(l.Metrics)
+	return append(list, counts...), err
 }
 
 // accessLog is one log. The line of a request that may be part of a login does not have the identity provider's answer,

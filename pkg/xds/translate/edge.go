@@ -75,8 +75,11 @@ func unlessPlain(rules *rbacv3.RBAC) (*matchingv3.ExtensionWithMatcher, error) {
 	}, errors.Join(err, m.err)
 }
 
+// invalidHost names the policy that refuses a request without one clear host.
+const invalidHost = "host"
+
 func hostRules(l ir.Listener) *rbacv3.RBAC {
-	policies := map[string]*rbacconfigv3.Policy{"host": {
+	policies := map[string]*rbacconfigv3.Policy{invalidHost: {
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
 		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Header{Header: invalidHostMatcher()}}},
 	}}

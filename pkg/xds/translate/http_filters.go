@@ -21,20 +21,21 @@ import (
 // ownFilters are the filters that have no package in pkg/core/filter, which has their order and its reasons.
 func ownFilters() []seam.Filter {
 	return []seam.Filter{
-		{Name: HostFilter, Listener: hostFilter, Replies: hostReplies, Manager: cleanRequests},
+		{Name: HostFilter, Listener: hostFilter, Replies: hostReplies, Manager: cleanRequests, Refuses: refusedHosts()},
 		{
 			Name: AnybodyFilter, Listener: anybodyFilter, Disabled: true, Host: anybodyOfHost, Route: anybodyOfRoute,
-			Replies: certificateReplies,
+			Replies: certificateReplies, Refuses: map[string]string{seam.Denied(certificateRequired): "client_certificate"},
 		},
 		{Name: VerifiedFilter, Listener: verifiedFilter, Host: verifiedOfHost},
 		{
 			Name: RateLimitFilter, Listener: rateLimitFilters, Disabled: true, Route: rateLimitsOfRoute, Replies: rateLimitedReplies,
 			Resources: rateLimitResources,
+			Refuses:   map[string]string{"request_rate_limited": limited, "rate_limiter_error": limited},
 		},
 		{Name: ClaimLimitFilter, Listener: claimLimitFilters, Disabled: true, Route: claimLimitsOfRoute},
 		{Name: HSTSFilter, Listener: hstsFilter, Disabled: true, Host: hstsOfHost},
 		{Name: AltSvcFilter, Listener: altSvcFilter},
-		{Name: routerFilter, Listener: router, Replies: routerReplies},
+		{Name: routerFilter, Listener: router, Replies: routerReplies, Refuses: unanswered()},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
@@ -29,7 +30,11 @@ func VirtualHost(h *ir.Host) (*routev3.VirtualHost, error) {
 		Domains:              []string{h.Domain},
 		TypedPerFilterConfig: filters,
 	}
-	return out, changeBy(h, out, func(f *seam.Filter) func(*ir.Host, *routev3.VirtualHost) error { return f.ChangeHost })
+	err = changeBy(h, out, func(f *seam.Filter) func(*ir.Host, *routev3.VirtualHost) error { return f.ChangeHost })
+	if h.Counted {
+		proto.Merge(out, CountedHost(h.Name))
+	}
+	return out, err
 }
 
 // RouteConfiguration has no hosts. They are added from cached bytes.

@@ -51,6 +51,7 @@ func Filter() seam.Filter {
 	return seam.Filter{
 		Type: model.FilterBodyLimit, Config: config,
 		Name: name, Listener: oneByte, Disabled: true, Route: seam.OfRoute(key, messages),
+		Refuses: map[string]string{details: model.FilterBodyLimit},
 		Replies: seam.ReplyTo(http.StatusRequestEntityTooLarge, details, http.StatusRequestEntityTooLarge, refused),
 		Refuse:  refuse, Describe: describe,
 	}

@@ -96,7 +96,7 @@ func Filters() []seam.Filter {
 // Headers returns the filter before those of Filters. It removes headers that only they may set.
 func Headers() seam.Filter {
 	f := row(spoofFilter, spoofOfHost, nil, seam.Filter{
-		Listener: noneSpoofed, Replies: replies, Describe: describeSpoofed, Identifies: true,
+		Listener: noneSpoofed, Replies: replies, Refuses: refusedBy(), Describe: describeSpoofed, Identifies: true,
 	})
 	f.Route = func(r *ir.Route) ([]seam.Message, error) { return spoofOfRoute(ofRoute(r)), nil }
 	return f

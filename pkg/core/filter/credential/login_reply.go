@@ -7,9 +7,25 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 )
 
+// noSession, providerError and invalidLogin are how Envoy's details begin if a login refuses a request.
+func noSession() []string {
+	return []string{"Unauthorized, and redirecting", "Failed to refresh the access token, and redirecting"}
+}
+
+const providerError = "OAuth server returned an error"
+
+func invalidLogin() []string {
+	return []string{"Code or state", "State ", "CSRF ", "Malformed oauth", "Code verifier", "Failed to decrypt"}
+}
+
+// loginFailed are all of these, and those of a login that could not be completed.
+func loginFailed() []string {
+	return slices.Concat(noSession(), invalidLogin(), []string{providerError, "OAuth flow failed", "OAuth request failed"})
+}
+
 // notLoggedIn is the condition that a request has no session and cannot be redirected to a login.
 func notLoggedIn() string {
-	return seam.Begins("Unauthorized, and redirecting", "Failed to refresh the access token, and redirecting")
+	return seam.Begins(noSession()...)
 }
 
 // unverified is the condition that the id_token is invalid. notAllowed is the condition that it lacks a
@@ -44,12 +60,12 @@ func loginReplyTexts() []loginReply {
 				"log in with a browser first",
 		},
 		{
-			seam.Begins("OAuth server returned an error"), "You are not logged in",
+			seam.Begins(providerError), "You are not logged in",
 			"The login was canceled, or the identity provider refused it. Try again." + forAdmin,
 			"the identity provider ended the login with an error",
 		},
 		{
-			seam.Begins("Code or state", "State ", "CSRF ", "Malformed oauth", "Code verifier", "Failed to decrypt"),
+			seam.Begins(invalidLogin()...),
 			"This login is no longer valid",
 			"It took too long, began in another browser, or is already complete. Try again." + forAdmin,
 			"the answer of the identity provider does not belong to a login of this client",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 // browserChallenge is a challenge for which browsers ask their user. A host has one realm: Envoy's own contains the
@@ -16,6 +17,28 @@ const browserChallenge = `Basic realm="gateway", charset="UTF-8"`
 
 // ofCredentials is the condition that a filter for users or keys refused a request.
 const ofCredentials = seam.Details + ".endsWith('_for_basic_auth')"
+
+// refusedBy says which types refuse, by seam.RefusalDetails. A login whose token is refused counts as a filter for
+// tokens. Of several credentials, a wrong one is refused by the filter for its kind.
+func refusedBy() map[string]string {
+	types := map[string]string{
+		seam.Denied(clientRefused): model.FilterAPIKey,
+		seam.Denied(noPassword):    model.FilterAnyOf,
+		seam.Denied(noCredential):  model.FilterAnyOf,
+		seam.Denied(claimRefused):  model.FilterJWT,
+		"jwt_authn_access_denied":  model.FilterJWT,
+		seam.Denied("none"):        model.FilterOIDC,
+		seam.Denied(accessRefused): model.FilterRBAC,
+	}
+	for _, words := range []string{"no_credential", "invalid_credential", "invalid_scheme", "invalid_format"} {
+		types[words+"_for_basic_auth"] = model.FilterBasicAuth
+		types[words+"_for_basic_auth"+seam.KeyRefused] = model.FilterAPIKey
+	}
+	for _, words := range loginFailed() {
+		types[words] = model.FilterOIDC
+	}
+	return types
+}
 
 // reply is what a client receives in place of a refusal.
 type reply struct {

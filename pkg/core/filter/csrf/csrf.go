@@ -37,6 +37,7 @@ func Filter() seam.Filter {
 		Type: model.FilterCSRF, Config: seam.Adds(key, combine),
 		Name: name, Listener: sameHost, Disabled: true,
 		Host: seam.OfHost(key, messages), Route: seam.OfRoute(key, messages),
+		Refuses: map[string]string{details: model.FilterCSRF},
 		Replies: seam.ReplyTo(http.StatusForbidden, details, http.StatusForbidden, refused),
 		Refuse:  refuse, Describe: describe,
 	}

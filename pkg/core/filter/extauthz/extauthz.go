@@ -68,6 +68,7 @@ func Filter() seam.Filter {
 		Type: model.FilterExtAuthz, Config: seam.Hooks(addToHost, addToRoute),
 		Name: name, Several: true, Listener: nobody, Disabled: true,
 		Host: seam.OfHost(key, messages), Route: ofRoute,
+		Refuses:  map[string]string{"ext_authz_": model.FilterExtAuthz},
 		Replies:  seam.ReplyTo(0, "ext_authz_error", http.StatusServiceUnavailable, unavailable),
 		Describe: describe,
 	}

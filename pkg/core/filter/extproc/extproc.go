@@ -47,6 +47,7 @@ func Filter() seam.Filter {
 		Type: model.FilterExtProc, Config: seam.Hooks(addToHost, addToRoute),
 		Name: name, Listener: nobody, Disabled: true,
 		Host: seam.OfHost(key, messages), Route: seam.OfRoute(key, messages),
+		Refuses: map[string]string{"ext_proc_": model.FilterExtProc},
 		Replies: replies, Describe: describe,
 	}
 }

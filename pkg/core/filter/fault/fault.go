@@ -42,6 +42,7 @@ func Filter() seam.Filter {
 		Type: model.FilterFault, Config: seam.Adds(key, replace),
 		Name: name, Listener: noFault, Disabled: true,
 		Host: seam.OfHost(key, messages), Route: seam.OfRoute(key, messages),
+		Refuses: map[string]string{details: model.FilterFault},
 		Replies: seam.ReplyTo(0, details, 0, "this request was failed on purpose, as a test\n"),
 		Refuse:  refuse, Describe: describe,
 	}

@@ -51,7 +51,8 @@ func JSON() seam.Filter {
 	return seam.Filter{
 		Type: model.FilterGRPCJSON, Config: config,
 		Name: transcoder, Listener: noService, Disabled: true, Route: messages,
-		Refuse: refuse, Describe: describeJSON, Change: changeJSON,
+		Refuses: map[string]string{"grpc_json_": model.FilterGRPCJSON, "early_grpc_json_": model.FilterGRPCJSON},
+		Refuse:  refuse, Describe: describeJSON, Change: changeJSON,
 	}
 }
 

@@ -47,6 +47,7 @@ func Filter() seam.Filter {
 		Type: model.FilterIPAccess, Config: config,
 		Name: name, Listener: nobody, Disabled: true,
 		Host: seam.OfHost(key, messages), Route: seam.OfRoute(key, messages),
+		Refuses: map[string]string{seam.Denied(policy): model.FilterIPAccess},
 		Replies: seam.ReplyTo(http.StatusForbidden, seam.Denied(policy), http.StatusForbidden, refused),
 		Refuse:  refuse, Describe: describe,
 	}

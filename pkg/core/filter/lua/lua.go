@@ -38,6 +38,7 @@ func Filter() seam.Filter {
 		Type: model.FilterLua, Config: seam.Hooks(addToHost, addToRoute),
 		Name: seam.LuaFilter, Listener: refuseAll, Disabled: true,
 		Host: seam.OfHost(key, messages), Route: seam.OfRoute(key, messages), Foreign: true,
+		Refuses: map[string]string{"lua_": model.FilterLua},
 	}
 }
 

@@ -34,6 +34,8 @@ const (
 	key  seam.Key[*Response] = word
 	// prefix begins the name of the policy that refuses requests; the status follows it.
 	prefix = word + "_"
+	// deniedPrefix begins Envoy's details of a refusal.
+	deniedPrefix = "rbac_access_denied_matched_policy[" + prefix
 )
 
 // forGRPC is the answer to clients of gRPC. It is short, since a gRPC response carries it in a header.
@@ -66,6 +68,7 @@ func Filter() seam.Filter {
 		Type: model.FilterMaintenance, Config: seam.Hooks[*model.MaintenanceFilter](closeHost, nil),
 		Name: name, Listener: everything, Disabled: true,
 		Host: seam.OfHost(key, messages), ChangeHost: sayAnswer,
+		Refuses: map[string]string{deniedPrefix: model.FilterMaintenance},
 		Replies: replies, Refuse: refuse, Describe: describe,
 	}
 }
@@ -151,7 +154,7 @@ func replies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 		return fmt.Sprintf("%%METADATA(VIRTUAL_HOST:%s:%s:%s)%%", seam.Metadata, word, field)
 	}
 	retryAfter := seam.SetHeader("retry-after", of("retry_after"))
-	toGRPC, err := seam.Reply(http.StatusForbidden, seam.Begins("rbac_access_denied_matched_policy["+prefix),
+	toGRPC, err := seam.Reply(http.StatusForbidden, seam.Begins(deniedPrefix),
 		http.StatusServiceUnavailable, forGRPC)
 	toGRPC.Filter = seam.AllOf(slices.Insert(toGRPC.GetFilter().GetAndFilter().GetFilters(), 0, seam.ForGRPC())...)
 	toGRPC.HeadersToAdd = []*corev3.HeaderValueOption{retryAfter}

@@ -44,6 +44,9 @@ type Filter struct {
 	ChangeRoute func(*ir.Route, *routev3.Route) error
 	// Replies change the filter's own responses.
 	Replies func(ir.Listener) ([]*hcmv3.ResponseMapper, error)
+	// Refuses has the words that metrics have for the filter's refusals, by how RefusalDetails begins; mostly the type of
+	// the configuration.
+	Refuses map[string]string
 	// Resources are what the filter needs in addition to the listener.
 	Resources func(ir.Listener) (Resources, error)
 	// Manager changes the connection manager, before its filters run.
