@@ -77,4 +77,29 @@ var _ = Describe("A limit by identity", func() {
 		Expect(asked(gw, 3, "X-Api-Key: x")).To(Equal([]string{"401", "401", "401"}))
 		Expect(read(gw.api, "/proxy/gw/explain?url=http://shop.example/&header=X-Api-Key:"+key("web")[len("X-Api-Key: "):])).To(ContainSubstring("api_client=partners/web"))
 	}, engines)
+
+	DescribeTable("counts each consumer, whatever credential it shows", func(start func() gateway) {
+		gw := start()
+		post(gw.api, "/keyset", "Keyset_name=partners")
+		key := func(name string) string {
+			return "X-Api-Key: " + base64.StdEncoding.EncodeToString([]byte("partners/"+name+":secret of "+name))
+		}
+		for _, name := range []string{"mobile", "web", "other", "free"} {
+			post(gw.api, "/keyset/partners/key", "Key_name="+name, "Key_hash="+model.HashKey([]byte("secret of "+name)))
+		}
+		post(gw.api, "/consumer", "Consumer_name=acme", `Consumer_credentials={"keys":["partners/mobile","partners/web"]}`)
+		post(gw.api, "/consumer", "Consumer_name=globex", `Consumer_credentials={"keys":["partners/other"]}`)
+		attach(gw, service, "keys", "http_filter_apikey", `{"keys":"partners"}`)
+		attach(gw, route, "each", "route_filter_ratelimit", `{"per":"consumer","limit":"2/week"}`)
+		By("nobody, while nothing finds consumers")
+		Expect(asked(gw, 3, key("mobile"))).To(Equal([]string{"blue", "blue", "blue"}))
+		attach(gw, service, "known", "http_filter_consumer", `{"required":false}`)
+		By("with both keys together, whatever name it claims")
+		Expect(asked(gw, 1, key("mobile"))).To(Equal([]string{"blue"}))
+		Expect(asked(gw, 2, key("web"), "X-Consumer-Name: globex")).To(Equal([]string{"blue", "429"}))
+		Expect(asked(gw, 3, key("other"))).To(Equal([]string{"blue", "blue", "429"}))
+		By("and nobody who is no consumer")
+		Expect(asked(gw, 3, key("free"))).To(Equal([]string{"blue", "blue", "blue"}))
+		Expect(read(gw.api, "/proxy/gw/explain?url=http://shop.example/&header=X-Api-Key:"+key("web")[len("X-Api-Key: "):])).To(ContainSubstring("consumer=acme"))
+	}, engines)
 })

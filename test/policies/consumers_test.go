@@ -159,3 +159,35 @@ var _ = Describe("Many consumers", func() {
 		Expect(with).To(BeNumerically("<", 3*without+20*time.Millisecond))
 	}, NodeTimeout(5*time.Minute))
 })
+
+var _ = Describe("Rules about consumers", func() {
+	It("allow and deny them by name and by group, where a filter finds them", func() {
+		p := rbac()
+		p.config = `{"allow":[{"groups":["gold"],"methods":["GET"]},{"consumers":["ann"]}],"deny":[{"groups":["suspended"]},{"consumers":["acme"],"paths":[{"segment":"/shop/secret"}]}]}`
+		w := newWorld(p)
+		givenConsumers(w)
+		w.attach(onShop)
+		r := func(method, path, header string) request {
+			return request{method: method, path: path, header: []string{header}}
+		}
+		acme, suspended, ann := withKey("partners", "web"), withKey("partners", "mobile"), basic("ann", annPassword)
+		Expect(w.send(r("GET", "/shop", acme)).status).To(Equal(403), "nothing finds consumers")
+		w.post("/filter", "Filter_name=known", "Filter_type=http_filter_consumer", `Filter_config={"required":false}`)
+		w.attach("/service/shop/filter/known")
+		for _, try := range []struct {
+			request
+			want int
+		}{
+			{r("GET", "/shop", acme), 200},
+			{r("POST", "/shop", acme), 403},
+			{r("GET", "/shop/secret", acme), 403},
+			{r("GET", "/shop", suspended), 403},
+			{r("POST", "/shop/secret", ann), 200},
+			{r("GET", "/shop", basic("ben", annPassword)), 403},
+		} {
+			Expect(w.send(try.request).status).To(Equal(try.want), "%+v", try.request)
+			status, _, _ := w.explained(try.request)
+			Expect(status).To(Equal(try.want), "explain of %+v", try.request)
+		}
+	})
+})

@@ -90,7 +90,7 @@ func rateLimitEntry(e model.RateLimitEntry) ir.RateLimitEntry {
 		Name: cmp.Or(e.HeaderName, e.ParameterName, e.Claim), Headers: valueMatches(e.Headers), NoMatch: e.NoMatch,
 	}
 	switch e.Kind {
-	case "path", "claim", "api_client":
+	case "path", "claim", "api_client", "consumer":
 		out.Key = e.SentKey()
 	case "method":
 		out.Kind, out.Name, out.Key = ir.RateLimitHeader, ":method", e.SentKey()

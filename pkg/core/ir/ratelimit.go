@@ -56,6 +56,8 @@ const (
 	RateLimitClaim RateLimitKind = "claim"
 	// RateLimitAPIClient is the client of the API key.
 	RateLimitAPIClient RateLimitKind = "api_client"
+	// RateLimitConsumer is the consumer.
+	RateLimitConsumer RateLimitKind = "consumer"
 	// RateLimitPath is the path without its query.
 	RateLimitPath RateLimitKind = "path"
 )

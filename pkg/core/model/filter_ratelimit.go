@@ -81,6 +81,7 @@ func rateLimitKinds() map[string][]string {
 		"header_value_match":    {"descriptor_value", "descriptor_key", "headers", "no_match"},
 		"claim":                 {"name", "descriptor_key"},
 		"api_client":            {"descriptor_key"},
+		"consumer":              {"descriptor_key"},
 		"path":                  {"descriptor_key"},
 		"method":                {"descriptor_key"},
 	}
@@ -210,8 +211,8 @@ func readRateLimitEntry(v *validator, at, kind string, value json.RawMessage) Ra
 	return e
 }
 
-// text takes what a plain text means for a kind. That of an address, an API client, a path or
-// a method is a remark (specification, "Rate-limit route filter").
+// text takes what a plain text means for a kind. That of an address, an API client, a consumer, a path
+// or a method is a remark (specification, "Rate-limit route filter").
 func (e *RateLimitEntry) text(text string) {
 	switch e.Kind {
 	case "generic_key":

@@ -25,10 +25,10 @@ const (
 type StatedLimit struct { // rest-api.md, "Filters and global configs"
 	// What the limit counts by: client counts by client address; header:NAME by the value of a header, or by client
 	// address if a request does not have the header. claim:NAME counts by a claim of the verified token, or of the
-	// id_token of a login, and api_client by the client of the API key; both count only requests that have one. all counts
-	// all requests together.
+	// id_token of a login, api_client by the client of the API key, and consumer by the consumer that a http_filter_consumer finds;
+	// these count only requests that have one. all counts all requests together.
 	// +required
-	// +pattern="^(client|api_client|all|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+|claim:[!-~]+)$"
+	// +pattern="^(client|api_client|consumer|all|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+|claim:[!-~]+)$"
 	Per string `json:"per"`
 	// Requests in a unit of time.
 	// +required
@@ -81,12 +81,12 @@ func (f *RateLimitFilter) readStated(v *validator, at, filter string, s StatedLi
 		v.claim(at+".per", claim.Claim)
 		rule.Descriptors = []RateLimitRule{within(claim.Kind, "")}
 		f.Descriptors = []RateLimitDescriptor{{name, claim}}
-	case s.Per == "api_client":
+	case s.Per == "api_client" || s.Per == "consumer":
 		key := RateLimitEntry{Kind: s.Per}
 		rule.Descriptors = []RateLimitRule{within(key.Kind, "")}
 		f.Descriptors = []RateLimitDescriptor{{name, key}}
 	default:
-		v.add(at+".per", "%q must be client, api_client, header:NAME, claim:NAME or all", s.Per)
+		v.add(at+".per", "%q must be client, api_client, consumer, header:NAME, claim:NAME or all", s.Per)
 	}
 	f.Domain, f.Stated = StatedDomain, &rule
 }

@@ -39,6 +39,14 @@ type AccessRule struct {
 	// +maxItems=maxRuleParts
 	// +items={type: string, minLength: 1}
 	Clients []string `json:"clients"`
+	// The request must be from one of these consumers.
+	// +maxItems=maxRuleParts
+	// +items={type: string, minLength: 1}
+	Consumers []string `json:"consumers"`
+	// The consumer of the request must be in one of these groups.
+	// +maxItems=maxRuleParts
+	// +items={type: string, minLength: 1}
+	Groups []string `json:"groups"`
 	// The request must have all of these headers.
 	// +maxItems=maxRuleParts
 	Headers []AccessHeader `json:"headers"`
@@ -122,7 +130,7 @@ func (f *RBACFilter) Advice() []string {
 }
 
 func (r AccessRule) isForAll() bool {
-	return len(r.Methods)+len(r.Paths)+len(r.Claims)+len(r.Clients)+len(r.Headers)+len(r.Addresses)+len(r.AddressLists) == 0
+	return len(r.Methods)+len(r.Paths)+len(r.Claims)+len(r.Clients)+len(r.Consumers)+len(r.Groups)+len(r.Headers)+len(r.Addresses)+len(r.AddressLists) == 0
 }
 
 func (v *validator) rules(at string, list []AccessRule) {
@@ -132,8 +140,8 @@ func (v *validator) rules(at string, list []AccessRule) {
 	}
 	for i, r := range list {
 		rule := fmt.Sprintf("%s[%d]", at, i)
-		if max(len(r.Methods), len(r.Paths), len(r.Clients), len(r.Headers), len(r.Addresses)) > maxRuleParts {
-			v.add(rule, "has more than %d methods, paths, clients, headers or addresses", maxRuleParts)
+		if max(len(r.Methods), len(r.Paths), len(r.Clients), len(r.Consumers), len(r.Groups), len(r.Headers), len(r.Addresses)) > maxRuleParts {
+			v.add(rule, "has more than %d methods, paths, clients, consumers, groups, headers or addresses", maxRuleParts)
 			continue
 		}
 		for j, m := range r.Methods {
@@ -153,6 +161,10 @@ func (v *validator) rules(at string, list []AccessRule) {
 				v.name(field, key, false)
 			}
 		}
+		for j, c := range r.Consumers {
+			v.name(fmt.Sprintf("%s.consumers[%d]", rule, j), c, false)
+		}
+		v.groupList(rule+".groups", r.Groups)
 		for j, h := range r.Headers {
 			v.accessHeader(fmt.Sprintf("%s.headers[%d]", rule, j), h)
 		}

@@ -42,7 +42,7 @@ var _ = Describe("The rules about who may do what", func() {
 			return filter(`{"allow":[{"` + field + `":[` + strings.TrimSuffix(strings.Repeat(one+",", n), ",") + `]}]}`).Validate()
 		}
 		Expect(of(50)).To(BeEmpty())
-		Expect(of(51)).To(Equal([]model.FieldError{{Field: "Filter_config.allow[0]", Message: "has more than 50 methods, paths, clients, headers or addresses"}}))
+		Expect(of(51)).To(Equal([]model.FieldError{{Field: "Filter_config.allow[0]", Message: "has more than 50 methods, paths, clients, consumers, groups, headers or addresses"}}))
 	},
 		Entry("methods", "methods", `"GET"`), Entry("paths", "paths", `{"exact":"/a"}`), Entry("clients", "clients", `"partners"`),
 		Entry("headers", "headers", `{"name":"a"}`), Entry("addresses", "addresses", `"192.0.2.1"`),
@@ -75,7 +75,7 @@ var _ = DescribeTable("Each part of the rules is checked", func(config string, f
 		`.allow[1].headers[1].name "b c" is not an HTTP token`,
 		`.allow[1].addresses "a" is not an address or a range such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32`),
 	Entry("what follows a rule that is too large", `{"allow":[{"methods":["GET"`+strings.Repeat(`,"GET"`, 50)+`]},{"methods":["p"]}]}`,
-		".allow[0] has more than 50 methods, paths, clients, headers or addresses", `.allow[1].methods[0] "p" has lowercase letters, and methods are case-sensitive: write P`),
+		".allow[0] has more than 50 methods, paths, clients, consumers, groups, headers or addresses", `.allow[1].methods[0] "p" has lowercase letters, and methods are case-sensitive: write P`),
 	Entry("a header of 255 characters", `{"allow":[{"headers":[{"name":"`+strings.Repeat("a", 255)+`"}]}]}`),
 	Entry("a header of 256 characters", `{"allow":[{"headers":[{"name":"`+strings.Repeat("a", 256)+`"}]}]}`, ".allow[0].headers[0].name has more than 255 characters"),
 	Entry("a value with a line break", `{"allow":[{"headers":[{"name":"a","values":["b\nc"]}]}]}`, `.allow[0].headers[0].values[0] "b\nc" is not a value of a header`),

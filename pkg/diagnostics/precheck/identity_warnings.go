@@ -7,9 +7,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
 
-// identity is what the gateway may know about a client: verified claims, the client of an API key that is required, and
-// that of a key that is required or accepted.
-type identity struct{ claims, client, anyClient bool }
+// identity is what the gateway may know about a client: verified claims, the client of an API key that is required, that
+// of a key that is required or accepted, and the consumer.
+type identity struct{ claims, client, anyClient, consumer bool }
 
 // adviseAccess warns if nothing verifies the claims, or reads the API keys, that rules compare.
 func (w warner) adviseAccess(link model.Key, f *model.Filter) (string, error) {
@@ -21,6 +21,7 @@ func (w warner) adviseAccess(link model.Key, f *model.Filter) (string, error) {
 	for _, r := range slices.Concat(spec.Allow, spec.Deny) {
 		wants.claims = wants.claims || len(r.Claims) > 0
 		wants.anyClient = wants.anyClient || len(r.Clients) > 0
+		wants.consumer = wants.consumer || len(r.Consumers)+len(r.Groups) > 0
 	}
 	missing, route, err := w.unknown(link, wants)
 	switch {
@@ -34,6 +35,9 @@ func (w warner) adviseAccess(link model.Key, f *model.Filter) (string, error) {
 		return "compares clients, but nothing on " + route +
 			" reads API keys (a http_filter_apikey, or a http_filter_anyof with apikey): no request has a client there, " +
 			"so no rule with clients applies, neither in allow nor in deny", nil
+	case missing.consumer:
+		return "compares consumers, but no http_filter_consumer on " + route +
+			" finds any: no rule with consumers or groups applies there, neither in allow nor in deny", nil
 	}
 	return "", nil
 }
@@ -54,6 +58,8 @@ func (w warner) adviseCounted(link model.Key, f *model.Filter) (string, error) {
 	case missing.client:
 		return "counts by the client of an API key, but no http_filter_apikey applies to " + route +
 			": it counts no request there", nil
+	case missing.consumer:
+		return "counts by the consumer, but no http_filter_consumer applies to " + route + ": it counts no request there", nil
 	}
 	return "", nil
 }
@@ -64,6 +70,7 @@ func countedBy(f *model.RateLimitFilter) (wants identity) {
 		for _, e := range d {
 			wants.claims = wants.claims || e.Kind == "claim"
 			wants.client = wants.client || e.Kind == "api_client"
+			wants.consumer = wants.consumer || e.Kind == "consumer"
 		}
 	}
 	return wants
@@ -97,6 +104,7 @@ func (w warner) unknown(link model.Key, wants identity) (missing identity, route
 			claims:    wants.claims && !verifies,
 			client:    wants.client && !ofService.client && !hasType(own, model.FilterAPIKey),
 			anyClient: wants.anyClient && !ofService.anyClient && !readKeys(own),
+			consumer:  wants.consumer && !ofService.consumer && !hasType(own, model.FilterConsumer),
 		}
 		if missing != (identity{}) {
 			return missing, r.Key().Path(), nil
@@ -140,6 +148,7 @@ func (w warner) identityOf(link model.Key) (identity, error) {
 	}
 	out := identity{
 		claims: verifyTokens(filters), client: hasType(filters, model.FilterAPIKey), anyClient: readKeys(filters),
+		consumer: hasType(filters, model.FilterConsumer),
 	}
 	s, found, err := find[*model.Service](w.reader, service)
 	if err != nil || !found || out.claims {
@@ -162,7 +171,7 @@ func (w warner) identityOf(link model.Key) (identity, error) {
 // addBereft adds the filters of a service that may need what a detached filter provided about the client.
 func (w warner) addBereft(link model.Key) error {
 	f, found, err := find[*model.Filter](w.reader, link.Attached())
-	if err != nil || !found || !saysWho(f) && f.Type != model.FilterOIDC && f.Type != model.FilterAPIKey {
+	if err != nil || !found || !saysWho(f) && f.Type != model.FilterOIDC && f.Type != model.FilterAPIKey && f.Type != model.FilterConsumer {
 		return err
 	}
 	service := model.ServiceKey(link.Part(model.KindService))

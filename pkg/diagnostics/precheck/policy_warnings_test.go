@@ -65,6 +65,9 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 	keys := of("keys", model.FilterAPIKey, `{"keys":"partners"}`)
 	accepts := of("accepts", model.FilterAnyOf, `{"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]},"apikey":{"keys":"partners"}}`)
 	callers := of("callers", model.FilterRBAC, `{"allow":[{"methods":["GET"]},{"clients":["partners"]}]}`)
+	spent := of("spent", model.FilterRateLimit, `{"per":"consumer","limit":"5/day"}`)
+	members := of("members", model.FilterRBAC, `{"allow":[{"groups":["gold"]}]}`)
+	known := of("known", model.FilterConsumer, `{}`)
 	partners := &model.KeySet{Name: "partners"}
 	logs, audit := &model.GlobalConfig{Name: "main", Type: model.GlobalConfigAccessLog, Config: `{}`}, &model.GlobalConfig{Name: "audit", Type: model.GlobalConfigAccessLog, Config: `{}`}
 	// unverified is a login whose id_token is not verified.
@@ -80,7 +83,10 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 		noUser   = "counts by a claim, but nothing on /service/shop/route/root" + verifies + "it counts no request there"
 		noCaller = "compares clients, but nothing on /service/shop/route/root reads API keys (a http_filter_apikey, or a http_filter_anyof with apikey): " +
 			"no request has a client there, so no rule with clients applies, neither in allow nor in deny"
-		noClient     = "counts by the client of an API key, but no http_filter_apikey applies to /service/shop/route/root: it counts no request there"
+		noClient   = "counts by the client of an API key, but no http_filter_apikey applies to /service/shop/route/root: it counts no request there"
+		noConsumer = "counts by the consumer, but no http_filter_consumer applies to /service/shop/route/root: it counts no request there"
+		noMember   = "compares consumers, but no http_filter_consumer on /service/shop/route/root finds any: " +
+			"no rule with consumers or groups applies there, neither in allow nor in deny"
 		notForwarded = "limits nothing here: only requests that go to an upstream are counted, and these are answered by the gateway"
 	)
 
@@ -117,6 +123,11 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 		Entry("but not for clients where a key is required", with(callers, partners, keys, onRoot("keys")), insert(on("callers"))),
 		Entry("but not for clients where a key is accepted", with(callers, partners, accepts, on("accepts")), insert(onRoot("callers"))),
 		Entry("a limit by client without keys", with(client, tokens, on("tokens")), insert(onRoot("client")), "/service/shop/route/root/filter/client "+noClient),
+		Entry("a limit by consumer that nothing finds", with(spent, partners, keys, on("keys")), insert(on("spent")), "/service/shop/filter/spent "+noConsumer),
+		Entry("but not for one that its route finds", with(spent, known, onRoot("known")), insert(on("spent"))),
+		Entry("groups that nothing finds", with(members), insert(onRoot("members")), "/service/shop/route/root/filter/members "+noMember),
+		Entry("groups that are not found any more", with(members, known, on("members"), on("known")), remove(on("known").Key()), "/service/shop/filter/members "+noMember),
+		Entry("but not for groups that the service finds", with(members, known, on("known")), insert(onRoot("members"))),
 		Entry("a limit by client whose keys are removed", with(client, partners, keys, on("client"), on("keys")), remove(on("keys").Key()), "/service/shop/filter/client "+noClient),
 		Entry("but not for a limit by client with keys", with(client, partners, keys, on("keys")), insert(onRoot("client"))),
 		Entry("but not for a limit by client with keys on the route", with(client, partners, keys, onRoot("keys")), insert(on("client"))),

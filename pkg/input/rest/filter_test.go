@@ -108,7 +108,7 @@ var _ = Describe("Filters", func() {
 			"Filter_config.descriptors[0].generic_key.descriptor_value", "is required", "Filter_config.descriptors[1].path.header_name", "is not a field of path"),
 		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"per":"ip","limit":"5"}`,
 			"Filter_config.limit", `\"5\" must be a number, a slash and a unit, such as 5/minute; units are second, minute, hour, day, week, month, year`,
-			"Filter_config.per", `\"ip\" must be client, api_client, header:NAME, claim:NAME or all`),
+			"Filter_config.per", `\"ip\" must be client, api_client, consumer, header:NAME, claim:NAME or all`),
 		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"per":"header:a b","limit":"5/minutes"}`,
 			"Filter_config.limit", `\"5/minutes\" must be a number, a slash and a unit, such as 5/minute; units are second, minute, hour, day, week, month, year`,
 			"Filter_config.per", `\"a b\" is not an HTTP token`),

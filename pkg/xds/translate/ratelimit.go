@@ -83,10 +83,11 @@ func claimLimitFilters(l ir.Listener) (list []seam.Message) {
 	return list
 }
 
-// byIdentity returns the descriptors with a claim or an API client, or the others if identity is false.
+// byIdentity returns the descriptors with a claim, an API client or a consumer, or the others if identity is false.
 func byIdentity(limits []ir.RateLimit, identity bool) (list []ir.RateLimit) {
 	for _, l := range limits {
-		if slices.ContainsFunc(l, func(e ir.RateLimitEntry) bool { return e.Kind == ir.RateLimitClaim || e.Kind == ir.RateLimitAPIClient }) == identity {
+		of := []ir.RateLimitKind{ir.RateLimitClaim, ir.RateLimitAPIClient, ir.RateLimitConsumer}
+		if slices.ContainsFunc(l, func(e ir.RateLimitEntry) bool { return slices.Contains(of, e.Kind) }) == identity {
 			list = append(list, l)
 		}
 	}
@@ -195,6 +196,8 @@ func rateLimitAction(e ir.RateLimitEntry) (*routev3.RateLimit_Action, error) {
 		return metadataAction(e.Key, seam.TokenFilter, append([]string{seam.Claims}, strings.Split(e.Name, ".")...)...), nil
 	case ir.RateLimitAPIClient:
 		return metadataAction(e.Key, seam.KeyFilter, seam.User), nil
+	case ir.RateLimitConsumer:
+		return metadataAction(e.Key, seam.Consumer, seam.ConsumerName), nil
 	case ir.RateLimitQuery:
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_QueryParameters_{
 			QueryParameters: &routev3.RateLimit_Action_QueryParameters{QueryParameterName: e.Name, DescriptorKey: e.Key, SkipIfAbsent: e.SkipIfAbsent},

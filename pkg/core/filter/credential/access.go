@@ -40,6 +40,10 @@ type AccessRule struct {
 	// Clients are alternatives: the client of an API key, or a key set and a slash for all of its clients. Empty means
 	// all, also those without a key.
 	Clients []string `json:"clients,omitempty"`
+	// Consumers and Groups are alternatives for who the consumer is, and for what it is in. Empty means all, also those
+	// without one.
+	Consumers []string `json:"consumers,omitempty"`
+	Groups    []string `json:"groups,omitempty"`
 	// Headers must all hold.
 	Headers []HeaderValues `json:"headers,omitempty"`
 	// Addresses are alternatives for the address of the client; empty means all.
@@ -71,6 +75,7 @@ func accessRules(list []model.AccessRule) []AccessRule {
 	for _, r := range list {
 		rule := AccessRule{
 			Methods: r.Methods, Claims: claimsOfList(r.Claims), Addresses: seam.Ranges(nil, r.Addresses), AddressLists: r.AddressLists,
+			Consumers: r.Consumers, Groups: r.Groups,
 		}
 		for _, c := range r.Clients {
 			if !strings.Contains(c, "/") {
@@ -160,6 +165,12 @@ func matching(r AccessRule, denied bool) *rbacconfigv3.Principal {
 	}
 	if len(r.Clients) > 0 {
 		all = append(all, hasKeyOf(r.Clients))
+	}
+	if len(r.Consumers) > 0 {
+		all = append(all, isConsumer(r.Consumers))
+	}
+	if len(r.Groups) > 0 {
+		all = append(all, inGroups(r.Groups))
 	}
 	for _, h := range r.Headers {
 		all = append(all, hasValue(h, denied))

@@ -27,7 +27,7 @@ import (
 const (
 	// ConsumerFilter is the name of the filter that finds the consumer of a request. It is delivered on its own (ECDS), so
 	// that neither listeners nor routes change when consumers do.
-	ConsumerFilter = "envoy.filters.http.lua/consumer"
+	ConsumerFilter = seam.Consumer
 	// consumerAccessFilter is the name of the filter that checks the consumer that was found.
 	consumerAccessFilter                           = "envoy.filters.http.rbac/consumer"
 	consumerKey          seam.Key[*ConsumerAccess] = "consumer"
@@ -242,6 +242,17 @@ func consumerFact(name string, value *matcherv3.ValueMatcher) *rbacconfigv3.Prin
 	return metadataPrincipal(seam.Consumer, []string{name}, value)
 }
 
+// isConsumer matches one of some consumers.
+func isConsumer(names []string) *rbacconfigv3.Principal {
+	var list []*rbacconfigv3.Principal
+	for _, name := range names {
+		list = append(list, consumerFact(seam.ConsumerName, text(&matcherv3.StringMatcher{
+			MatchPattern: &matcherv3.StringMatcher_Exact{Exact: name},
+		})))
+	}
+	return orIDs(list)
+}
+
 // inGroups matches a consumer in one of the groups.
 func inGroups(groups []string) *rbacconfigv3.Principal {
 	return consumerFact(seam.ConsumerGroups, text(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{
@@ -264,9 +275,14 @@ func tellConsumer(c *ConsumerAccess) []*mutationv3.HeaderMutation {
 		return nil
 	}
 	return []*mutationv3.HeaderMutation{
-		set(c.NameHeader, "%DYNAMIC_METADATA("+seam.Consumer+":"+seam.ConsumerName+")%"),
-		set(c.GroupsHeader, "%DYNAMIC_METADATA("+seam.Consumer+":"+seam.ConsumerGroups+")%"),
+		set(c.NameHeader, consumerCommand(seam.ConsumerName)),
+		set(c.GroupsHeader, consumerCommand(seam.ConsumerGroups)),
 	}
+}
+
+// consumerCommand is the format of what the script has written.
+func consumerCommand(name string) string {
+	return "%DYNAMIC_METADATA(" + seam.Consumer + ":" + name + ")%"
 }
 
 // sayForScript puts what the script reads into the metadata of a host or route: which filter has the users, and that

@@ -74,11 +74,11 @@ function envoy_on_request(h)
   end
   if certificates then is = ofCertificate(is, h) end
   if is == several then
-    found:set("gatehouse.consumer", "none", "several")
+    found:set("envoy.filters.http.lua/consumer", "none", "several")
   elseif is then
-    found:set("gatehouse.consumer", "name", is.name)
-    if is.groups ~= "" then found:set("gatehouse.consumer", "groups", is.groups) end
+    found:set("envoy.filters.http.lua/consumer", "name", is.name)
+    if is.groups ~= "" then found:set("envoy.filters.http.lua/consumer", "groups", is.groups) end
   else
-    found:set("gatehouse.consumer", "none", "unknown")
+    found:set("envoy.filters.http.lua/consumer", "none", "unknown")
   end
 end

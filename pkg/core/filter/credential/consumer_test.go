@@ -39,7 +39,7 @@ handle = {
   streamInfo = function() return {
     dynamicMetadata = function() return {
       get = function(_, k) return found[k] end,
-      set = function(_, namespace, k, v) if namespace == "gatehouse.consumer" then said[k] = v end end,
+      set = function(_, namespace, k, v) if namespace == "envoy.filters.http.lua/consumer" then said[k] = v end end,
     } end,
     downstreamSslConnection = function() return tls end,
   } end,

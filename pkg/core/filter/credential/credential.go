@@ -79,7 +79,7 @@ func Filters() []seam.Filter {
 			Listener: refuseAll(accessFilter, accessRefused), Refuse: refuseByRules,
 		}),
 		row(cleanFilter, clean, nil, seam.Filter{
-			Listener: unchanged(cleanFilter), Describe: describeCleaned,
+			Listener: unchanged(cleanFilter), Describe: describeCleaned, Change: withConsumer,
 		}),
 		row(hideKeyFilter, hideKey, demands.keepsKey, seam.Filter{
 			Listener: unchanged(hideKeyFilter), Describe: describeKeyRemoved,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	basicauthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/basic_auth/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
@@ -200,6 +201,33 @@ func describeConsumers(r seam.Request) (string, error) {
 		said += ", and requests of nobody that is known"
 	}
 	return said, err
+}
+
+// withConsumer returns a request with the headers that tell the upstream who the consumer is.
+func withConsumer(r seam.Request) (seam.Request, error) {
+	message, err := seam.MessageOf(cleanFilter, seam.Request{Route: r.Route}, &headermutationv3.HeaderMutationPerRoute{})
+	if err != nil || !isOn(r, ConsumerFilter) {
+		return r, err
+	}
+	found, err := consumerOf(r)
+	if err != nil {
+		return r, err
+	}
+	headers := maps.Clone(r.Headers)
+	for _, m := range message.GetMutations().GetRequestMutations() {
+		h, value := m.GetAppend().GetHeader(), ""
+		switch h.GetValue() {
+		case consumerCommand(seam.ConsumerName):
+			value = found.name
+		case consumerCommand(seam.ConsumerGroups):
+			value = found.groups
+		}
+		if value != "" {
+			headers[h.GetKey()] = []string{value}
+		}
+	}
+	r.Headers = headers
+	return r, nil
 }
 
 // findConsumer returns the name of the consumer, or its groups, for limits that count by them.

@@ -8,9 +8,9 @@ const (
 	// KeyFilter has the client of an API key under User.
 	KeyFilter = "envoy.filters.http.basic_auth/key"
 	User      = "username"
-	// Consumer is the namespace of the consumer that was found: its name under ConsumerName, its groups, with commas
-	// between them, under ConsumerGroups.
-	Consumer       = "gatehouse.consumer"
+	// Consumer finds the consumer: its name is under ConsumerName, its groups, with commas between them, under
+	// ConsumerGroups.
+	Consumer       = "envoy.filters.http.lua/consumer"
 	ConsumerName   = "name"
 	ConsumerGroups = "groups"
 )
