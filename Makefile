@@ -205,6 +205,13 @@ test-cluster: image-files ratelimit redis postgres ## start a real Kubernetes no
 	cd test/cluster && ../../hack/cluster.sh run ../../hack/with-report.sh ../../bin/cluster/specs -test.v -test.timeout 30m $(ARGS)
 	@echo "make test-cluster: everything passed"
 
+.PHONY: conformance
+conformance: image-files kubernetes ## run the conformance tests of the Gateway API on a node of Kubernetes (needs root; minutes)
+	@hack/cluster.sh check
+	@hack/cluster-image.sh bin/conformance gatehouse gateway-api gateway-api-dns
+	@go test -C test/conformance -c -o $(CURDIR)/bin/conformance/conformance.test .
+	hack/cluster.sh run hack/conformance.sh $(ARGS)
+
 .PHONY: test-upgrade
 test-upgrade: build envoy postgres ## update from the version before to this one, and go back, under traffic (a minute)
 	@hack/previous.sh

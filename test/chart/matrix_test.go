@@ -68,7 +68,7 @@ redis: {runAsUser: 0}`
 const off = `
 controlPlane: {replicas: 1, podDisruptionBudget: {enabled: false}, serviceAccount: {create: false, name: mine}}
 envoy: {replicas: 1, podDisruptionBudget: {enabled: false}, service: {enabled: false}, serviceAccount: {create: false}, maxHeap: ""}
-kubernetes: {aggregateRoles: false, listLeases: false}
+kubernetes: {aggregateRoles: false, listLeases: false, gatewayAPI: false}
 ratelimit: {enabled: false}
 networkPolicy: {enabled: false}`
 

@@ -14,6 +14,7 @@ var _ = Describe("The output of the chart", func() {
 			"Deployment/gatehouse-control-plane", "ConfigMap/gatehouse-proxies", "Service/gatehouse-api", "Service/gatehouse-xds",
 			"ServiceAccount/gatehouse-control-plane", "ClusterRole/gw-gatehouse-control-plane", "ClusterRoleBinding/gw-gatehouse-control-plane",
 			"ClusterRole/gw-gatehouse-control-plane-leases", "ClusterRoleBinding/gw-gatehouse-control-plane-leases",
+			"ClusterRole/gw-gatehouse-control-plane-gateway-api", "ClusterRoleBinding/gw-gatehouse-control-plane-gateway-api",
 			"ClusterRole/gw-gatehouse-view", "ClusterRole/gw-gatehouse-edit", "ServiceAccount/gatehouse-envoy-gatehouse",
 			"Role/gatehouse-control-plane", "RoleBinding/gatehouse-control-plane", "Lease/gatehouse-status-gatehouse",
 			"Deployment/gatehouse-envoy-gatehouse", "Service/gatehouse-envoy-gatehouse",

@@ -73,6 +73,9 @@ var _ = Describe("The permissions of the components", func() {
 		"gatehouse-control-plane in gw: list watch endpointslices.discovery.k8s.io",
 		secretsOfJob,
 		"gw-gatehouse-control-plane-leases everywhere: list leases.coordination.k8s.io",
+		"gw-gatehouse-control-plane-gateway-api everywhere: get list watch gatewayclasses.gateway.networking.k8s.io",
+		"gw-gatehouse-control-plane-gateway-api everywhere: patch gatewayclasses/status.gateway.networking.k8s.io",
+		"gw-gatehouse-control-plane-gateway-api everywhere: get list watch namespaces",
 	}
 	tenants := []string{
 		"gw-gatehouse-edit everywhere: create update patch delete deletecollection gatewayhosts.gateway.gatehouse.dev",
@@ -87,7 +90,12 @@ var _ = Describe("The permissions of the components", func() {
 		for _, r := range []string{
 			"get list watch endpointslices.discovery.k8s.io",
 			"get list watch gatewayhosts.gateway.gatehouse.dev",
+			"get list watch gateways.gateway.networking.k8s.io",
 			"get list watch globalconfigs.gateway.gatehouse.dev",
+			"get list watch httproutes.gateway.networking.k8s.io",
+			"get list watch referencegrants.gateway.networking.k8s.io",
+			"patch gateways/status.gateway.networking.k8s.io",
+			"patch httproutes/status.gateway.networking.k8s.io",
 			"get list watch referencegrants.gateway.gatehouse.dev",
 			"get list watch routefilters.gateway.gatehouse.dev",
 			"get list watch secrets",
@@ -111,8 +119,8 @@ var _ = Describe("The permissions of the components", func() {
 		list := render("kubernetes: {namespaces: [team-a, team-b]}")
 		want := append(reads("gatehouse-control-plane-gw in team-a"), reads("gatehouse-control-plane-gw in team-b")...)
 		Expect(list.rights()).To(ConsistOf(slices.Concat(want, inRelease, tenants)))
-		Expect(render("kubernetes: {namespaces: [team-a], listLeases: false}").names()).NotTo(ContainElement(HavePrefix("ClusterRoleBinding")))
-		Expect(render("kubernetes: {namespaces: [team-a], aggregateRoles: false, listLeases: false}").names()).NotTo(ContainElement(HavePrefix("Cluster")))
+		Expect(render("kubernetes: {namespaces: [team-a], listLeases: false, gatewayAPI: false}").names()).NotTo(ContainElement(HavePrefix("ClusterRoleBinding")))
+		Expect(render("kubernetes: {namespaces: [team-a], aggregateRoles: false, listLeases: false, gatewayAPI: false}").names()).NotTo(ContainElement(HavePrefix("Cluster")))
 	})
 
 	It("are asked for: the chart reads all namespaces only if it is told to", func() {

@@ -3,6 +3,7 @@ package translate
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	gwapi "sigs.k8s.io/gateway-api/apis/v1"
@@ -36,6 +37,8 @@ func (s *scope) ruleFilters(all *rulesReading, r *ruleReading, spec *gwapi.HTTPR
 				return false
 			}
 			ok = s.mirror(all, r, at, f.RequestMirror)
+		case f.Type == gwapi.HTTPRouteFilterCORS && f.CORS != nil:
+			ok = s.addFilter(all, r, at+".cors", "cors", model.FilterCORS, corsOf(f.CORS))
 		default:
 			all.refuse(at+".type", "filters of type %s are not supported", f.Type)
 			ok = false
@@ -108,6 +111,9 @@ func (s *scope) redirect(all *rulesReading, r *ruleReading, at string, spec *gwa
 			return false
 		}
 	}
+	if len(config) == 1 {
+		config["regex"], config["substitution"] = "^$", "/" // no path is empty: it stays
+	}
 	r.answers = true
 	return s.addFilter(all, r, at+".requestRedirect", "redirect", model.FilterRedirect, config)
 }
@@ -136,6 +142,26 @@ func rewrite(all *rulesReading, r *ruleReading, at string, spec *gwapi.HTTPRoute
 	}
 	r.config.Rewrite = change
 	return true
+}
+
+// corsOf returns the configuration of a filter for CORS.
+func corsOf(f *gwapi.HTTPCORSFilter) jsonObject {
+	origins := []any{}
+	for _, o := range f.AllowOrigins {
+		if before, after, wild := strings.Cut(string(o), "*"); wild && o != "*" {
+			origins = append(origins, jsonObject{"regex": regexp.QuoteMeta(before) + ".+" + regexp.QuoteMeta(after)})
+		} else {
+			origins = append(origins, string(o))
+		}
+	}
+	config := jsonObject{"origins": origins, "methods": append([]gwapi.HTTPMethodWithWildcard{}, f.AllowMethods...), "headers": f.AllowHeaders, "expose": f.ExposeHeaders, "max_age": f.MaxAge}
+	if f.MaxAge == 0 {
+		config["max_age"] = 5 // the default of the API
+	}
+	if f.AllowCredentials != nil {
+		config["credentials"] = *f.AllowCredentials
+	}
+	return config
 }
 
 // mirror makes the filter that copies requests. A backend that does not exist gets none.
