@@ -2,9 +2,7 @@ import { Anchor, Badge, Button, createTheme, type CSSVariablesResolver, Input, P
 
 export const theme = createTheme({
   primaryColor: 'teal',
-  primaryShade: { light: 9, dark: 5 },
-  autoContrast: true,
-  luminanceThreshold: 0.34,
+  primaryShade: 9,
   defaultRadius: 'md',
   fontFamily: 'ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace',
@@ -28,7 +26,7 @@ export const variables: CSSVariablesResolver = (t) => ({
   light: {
     '--mantine-color-dimmed': t.colors.gray[7],
     '--mantine-color-placeholder': t.colors.gray[7],
-    '--mantine-color-anchor': t.colors.teal[9],
+    '--mantine-color-anchor': '#06674a',
     '--gh-page': t.colors.gray[0],
     '--gh-added': '#e6f6ec',
     '--gh-removed': '#fdecec',

@@ -29,7 +29,7 @@ const pages: Entry[] = [
 export function Palette({ opened, open, close }: { opened: boolean; open: () => void; close: () => void }) {
   useHotkeys([['mod+K', open], ['/', () => document.querySelector<HTMLInputElement>('[data-search]')?.focus()]])
   return (
-    <Modal opened={opened} onClose={close} withCloseButton={false} padding={0} size="lg" yOffset="12vh" aria-label="Go to">
+    <Modal opened={opened} onClose={close} withCloseButton={false} padding={0} size="lg" yOffset="12vh" attributes={{ content: { 'aria-label': 'Go to' } }}>
       {opened && <Inside close={close} />}
     </Modal>
   )
