@@ -35,6 +35,7 @@ type explanation struct {
 	MoreRoutes int              `json:"more_routes"`
 	Filters    []struct {
 		Name, Message string
+		From          []string
 		Descriptors   []struct {
 			Sent    bool
 			Message string
@@ -182,7 +183,11 @@ func (e explanation) addAll(s *sheet) {
 	}
 	head("filters", len(e.Filters))
 	for _, f := range e.Filters {
-		s.addLine("  %s %s", f.Name, f.Message)
+		from := ""
+		if len(f.From) > 0 {
+			from = " (" + strings.Join(f.From, ", ") + ")"
+		}
+		s.addLine("  %s %s%s", f.Name, f.Message, from)
 		for _, d := range f.Descriptors {
 			s.addLine("      %s %s", sign(d.Sent), d.Message)
 		}

@@ -16,7 +16,7 @@ const cartExplained = `{"data":{"core_db_explain":[{"basis":"envoys","envoys":["
 {"service":"rest","domain":"*","kind":"any","chosen":false,"message":"matches too, but exact h wins, and no other service is tried"}],
 "routes":[{"route":"gold","matches":false,"checks":[{"code":"path_prefix","holds":true,"message":"path \"/cart\" begins with \"/\""},{"code":"header","holds":false,"message":"header x-tier is missing; it must be \"gold\""}]},
 {"route":"cart","matches":true,"checks":[{"code":"path_exact","holds":true,"message":"path \"/cart\" is \"/cart\""}]}],
-"filters":[{"name":"envoy.filters.http.ratelimit","message":"checks 1 of 2 descriptors in domain 1/edge","descriptors":[
+"filters":[{"name":"envoy.filters.http.ratelimit","message":"checks 1 of 2 descriptors in domain 1/edge","from":["/proxy/gw/filter/all","/service/shop/filter/rates"],"descriptors":[
 {"sent":true,"message":"method=POST","entries":[{"key":"method","value":"POST"}]},{"sent":false,"message":"is not sent: header x-key is missing","entries":[]}]},
 {"name":"envoy.filters.http.router","message":"forwards the request, or answers as the route says"}],
 "forward":{"host":"h","path":"/v2","timeout":"none","idle_timeout":"5m0s","retries":{"attempts":2,"on":"connect-failure"},
@@ -44,7 +44,7 @@ routes:
   + cart
       + path "/cart" is "/cart"
 filters:
-  envoy.filters.http.ratelimit checks 1 of 2 descriptors in domain 1/edge
+  envoy.filters.http.ratelimit checks 1 of 2 descriptors in domain 1/edge (/proxy/gw/filter/all, /service/shop/filter/rates)
       + method=POST
       - is not sent: header x-key is missing
   envoy.filters.http.router forwards the request, or answers as the route says

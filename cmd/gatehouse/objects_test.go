@@ -225,7 +225,7 @@ var _ = Describe("Shell completion", func() {
 		f := serving("GET /upstream?limit=100&name=b", reply{200, `{"data":{"core_db_upstream":[` + blue + `]}}`, nil})
 		f.answers["GET /service?limit=100"] = reply{200, `{"data":{"core_db_service":[{"service_name":"shop"}]}}`, nil}
 		f.answers["GET /service/shop/route?limit=100"] = reply{200, `{"data":{"core_db_route":[{"route_name":"root"}]}}`, nil}
-		Expect(complete("get", "")).To(Equal("upstream\nservice\nroute\nproxy\nfilter\nglobalconfig\nsecret\nkeyset\nkey\nconsumer\n:4\n"))
+		Expect(complete("get", "")).To(Equal("upstream\nservice\nroute\nproxy\nfilter\nglobalconfig\nsecret\nkeyset\nkey\nconsumer\nlist\n:4\n"))
 		Expect(complete("delete", "upstreams", "b")).To(Equal("blue\n:4\n"))
 		Expect(complete("delete", "upstreams/b")).To(Equal("upstreams/blue\n:4\n"))
 		Expect(complete("delete", "routes/shop/")).To(Equal("routes/shop/root\n:4\n"))

@@ -135,6 +135,11 @@ var _ = Describe("The page of a filter", func() {
 		It("begins with commands that work", func() { tryCommands("loadbalancing.md") })
 		tryRecipes("loadbalancing.md")
 	})
+
+	Describe("of several filters, docs/lists.md", func() {
+		It("begins with commands that work", func() { tryCommands("lists.md") })
+		tryRecipes("lists.md")
+	})
 })
 
 // argsOf returns the arguments of the gateway for a page.

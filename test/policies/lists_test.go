@@ -96,6 +96,10 @@ var _ = Describe("Shared lists", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(a.Body).To(ContainSubstring("vh_filter_ipaccess lists does not allow " + from + ": " + why))
 		}
+		w.attach("/proxy/gw/filter/f")
+		a, err := w.api.Get(limit(), "/proxy/gw/explain?url=http://shop.test/shop&address=127.0.0.2")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Body).To(ContainSubstring(`"from":["/proxy/gw/filter/f","/service/shop/filter/lists"]`), "also of a request that passes")
 	})
 
 	It("of headers reach every filter that names them, before its own changes", func() {

@@ -130,6 +130,9 @@ type Check struct {
 type Filter struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
+	// From are the paths of the links that attach filters of its type to the proxy, the service and the route. A caller that
+	// knows them sets it, see TypeOf; empty means that the gateway itself has the filter.
+	From []string `json:"from,omitempty"`
 	// Descriptors are what the rate-limit filter sends for the request, in order.
 	Descriptors []Descriptor `json:"descriptors,omitempty"`
 }

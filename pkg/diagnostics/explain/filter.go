@@ -15,6 +15,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
@@ -62,8 +63,8 @@ func ownFilters() []knownFilter {
 		{name: hostFilter},    // passHost
 		{name: anybodyFilter}, // endClosed
 		{name: verifiedFilter, several: true},
-		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
-		{name: claimLimitFilter, several: true, describe: (*Filter).describeRateLimits},
+		{name: rateLimitFilter, several: true, filterType: model.FilterRateLimit, describe: (*Filter).describeRateLimits},
+		{name: claimLimitFilter, several: true, filterType: model.FilterRateLimit, describe: (*Filter).describeRateLimits},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},
 		{name: translate.AltSvcFilter, describe: (*Filter).describeAltSvc},
 		{name: routerFilter, describe: (*Filter).describeRouter},
@@ -153,6 +154,12 @@ func findKnown(name string) (knownFilter, bool) {
 		return knownFilter{}, false
 	}
 	return catalog[at], true
+}
+
+// TypeOf returns the type of filters of the REST API that one of Envoy's filters is for; empty if it is for none.
+func TypeOf(name string) string {
+	known, _ := findKnown(name)
+	return known.filterType
 }
 
 // isKnown reports whether this package has a row for a filter. isPredictable reports whether the

@@ -42,14 +42,39 @@ func (e Explained) Basis() (basis string, envoys []string) {
 func (in *Inspector) NameObjects(r store.Reader, proxy string, list []Explained) error {
 	for i := range list {
 		a := &list[i].Answer
-		if a.Service == "" || in.nameCondition(proxy, a) || a.FilterType == "" {
+		if a.Service == "" {
 			continue
 		}
-		names, err := refusers(r, proxy, a)
+		if err := nameSources(r, proxy, a); err != nil {
+			return err
+		}
+		if in.nameCondition(proxy, a) || a.FilterType == "" {
+			continue
+		}
+		links, err := linksOf(r, proxy, a, a.FilterType)
 		if err != nil {
 			return err
 		}
-		nameFilters(a, names)
+		nameFilters(a, links)
+	}
+	return nil
+}
+
+// nameSources says of each filter that the request passes what attaches filters of its type.
+func nameSources(r store.Reader, proxy string, a *explain.Answer) error {
+	for i := range a.Filters {
+		f := &a.Filters[i]
+		filterType := explain.TypeOf(f.Name)
+		if filterType == "" {
+			continue
+		}
+		links, err := linksOf(r, proxy, a, filterType)
+		if err != nil {
+			return err
+		}
+		for _, link := range slices.Backward(links) { // as they apply: that of the proxy first
+			f.From = append(f.From, link.Path())
+		}
 	}
 	return nil
 }
@@ -72,9 +97,9 @@ func (in *Inspector) nameCondition(proxy string, a *explain.Answer) bool {
 	return false
 }
 
-// refusers returns the filters of the type that responds: those of the route, and those of the service and of the proxy
-// that apply there too. One of the proxy has the key of its link, which says where it comes from.
-func refusers(r store.Reader, proxy string, a *explain.Answer) ([]model.Key, error) {
+// linksOf returns the links of the filters of a type: those of the route, and those of the service and of the proxy that
+// apply there too.
+func linksOf(r store.Reader, proxy string, a *explain.Answer, filterType string) ([]model.Key, error) {
 	var found []model.Key
 	var names []string
 	addAt := func(name string, at model.Key) error {
@@ -82,18 +107,17 @@ func refusers(r store.Reader, proxy string, a *explain.Answer) ([]model.Key, err
 		if model.IsKind(err, model.NotFound) {
 			return nil
 		}
-		if err == nil && f.Type == a.FilterType && !slices.Contains(names, name) {
+		if err == nil && f.Type == filterType && !slices.Contains(names, name) {
 			names, found = append(names, name), append(found, at)
 		}
 		return err
 	}
-	add := func(name string) error { return addAt(name, model.FilterKey(name)) }
 	own, err := store.List[*model.RouteFilter](r,
 		store.Query{Kind: model.KindRouteFilter, To: []model.Key{model.RouteKey(a.Service, a.Route)}, ByName: true})
-	isAll := func() bool { return err != nil || len(names) > 0 && !model.Combines(a.FilterType) }
+	isAll := func() bool { return err != nil || len(names) > 0 && !model.Combines(filterType) }
 	for _, l := range own {
 		if err == nil {
-			err = add(l.Filter)
+			err = addAt(l.Filter, l.Key())
 		}
 	}
 	if isAll() {
@@ -103,7 +127,7 @@ func refusers(r store.Reader, proxy string, a *explain.Answer) ([]model.Key, err
 		store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(a.Service)}, ByName: true})
 	for _, l := range wide {
 		if err == nil {
-			err = add(l.Filter)
+			err = addAt(l.Filter, l.Key())
 		}
 	}
 	if isAll() {
@@ -138,12 +162,13 @@ func nameFilters(a *explain.Answer, by []model.Key) {
 		return
 	}
 	var names []string
-	for _, key := range by {
-		a.RefusedBy = append(a.RefusedBy, key.Path())
-		if key.Kind == model.KindProxyFilter {
-			names = append(names, key.Attached().Name()+" of the proxy")
+	for _, link := range by {
+		if link.Kind == model.KindProxyFilter {
+			a.RefusedBy = append(a.RefusedBy, link.Path()) // which says where it comes from
+			names = append(names, link.Name()+" of the proxy")
 		} else {
-			names = append(names, key.Name())
+			a.RefusedBy = append(a.RefusedBy, link.Attached().Path())
+			names = append(names, link.Name())
 		}
 	}
 	named := a.FilterType + " " + strings.Join(names, " or ")

@@ -70,6 +70,23 @@ var _ = Describe("The objects that cause a response", func() {
 		Entry("unless no service was found", "", "", model.FilterRBAC, "a vh_filter_rbac denies it", "a vh_filter_rbac denies it"),
 	)
 
+	It("are named for each filter that the request passes, the outermost first", func() {
+		list := answer("api", "root", "", "m")
+		list[1].Filters = []explain.Filter{
+			{Name: "envoy.filters.http.rbac/ip"}, {Name: "envoy.filters.http.router"},
+			{Name: "envoy.filters.http.rbac/access"},
+		}
+		Expect(New(Sources{}).NameObjects(stored{list: objects}, "gw", list)).To(Succeed())
+		Expect(list[1].Filters).To(HaveExactElements(
+			HaveField("From", []string{"/proxy/gw/filter/wide", "/service/api/filter/own"}), HaveField("From", BeEmpty()), HaveField("From", BeEmpty())))
+		list = answer("shop", "root", "", "m")
+		list[1].Filters = []explain.Filter{{Name: "envoy.filters.http.rbac/access"}, {Name: "envoy.filters.http.jwt_authn"}}
+		Expect(New(Sources{}).NameObjects(stored{list: objects}, "gw", list)).To(Succeed())
+		Expect(list[1].Filters).To(HaveExactElements(
+			HaveField("From", ConsistOf("/service/shop/filter/zone", "/service/shop/filter/more", "/service/shop/route/root/filter/rules", "/service/shop/route/root/filter/allow")),
+			HaveField("From", []string{"/service/shop/route/root/filter/tokens"})))
+	})
+
 	DescribeTable("are not named if they cannot be read", func(broken model.Kind) {
 		err := New(Sources{}).NameObjects(stored{list: objects, broken: broken}, "gw", answer("shop", "root", model.FilterRBAC, "m"))
 		Expect(err).To(MatchError(errStore))

@@ -74,6 +74,7 @@ func Export(doc *document.Document, options ExportOptions) (objects *Objects, to
 	}
 	e.hosts()
 	e.withoutPlace()
+	e.lists()
 	e.settings()
 	if err := e.err("this configuration cannot be carried to Kubernetes as it is:"); err != nil {
 		return nil, nil, err
@@ -244,6 +245,13 @@ func (e *exporter) withoutPlace() {
 		if s := e.source.objects[key].(*model.Service); len(s.ExemptFilters) > 0 {
 			e.add("%s has Exempt_filters: empty the field, since no object of Kubernetes is a proxy with filters", key.Path())
 		}
+	}
+}
+
+// lists refuses lists: a RouteFilter has what a list has in its own configuration.
+func (e *exporter) lists() {
+	for _, key := range e.source.keys(model.KindList, "") {
+		e.add("%s is a list, which Kubernetes has none of: write what it has into the filters that name it", key.Path())
 	}
 }
 

@@ -136,6 +136,8 @@ services:
 			`/upstream/blue: upstream_ip "a_b.example.com" is not a host name that Kubernetes accepts: only letters, digits, hyphens and dots are possible`),
 		Entry("references to missing objects", "services: [{service_name: shop, fqdn: '*', routes: [{route_name: root, route_prefix: /, upstreams: [blue]}], proxies: [gw]}]",
 			`/service/shop names the proxy "gw", which the document does not have`, `/service/shop/route/root names the upstream "blue", which the document does not have`),
+		Entry("a list", "lists: [{list_name: office, list_type: addresses, list_config: {addresses: []}}]",
+			"/list/office is a list, which Kubernetes has none of: write what it has into the filters that name it"),
 		Entry("a secret that is sealed", "secrets: [{secret_name: key, secret_value: 'sealed:v1:abc'}]",
 			"/secret/key: its contents are not in plain text in the document: give the key with --secret-key-file, or omit --secret-values"),
 		Entry("a proxy with a reserved name", "proxies: [{name: -unattached-}]\nservices: [{service_name: shop, fqdn: '*', proxies: [-unattached-]}]",

@@ -108,6 +108,7 @@ var _ = Describe("A change of a list", func() {
 	It("waits for listeners, which receive the addresses", func() {
 		b := newBuild()
 		b.Apply(with())
+		next(b, addresses("b", "192.0.2.9")) // its revision made no listener
 		Expect(b.Reach([]model.Key{model.ListKey("a")})).To(Equal(map[string]pipeline.Reach{"gw": {Services: []string{"shop"}, Listeners: true}}))
 		Expect(b.Reach([]model.Key{model.ListKey("b")})).To(BeEmpty())
 	})

@@ -157,6 +157,9 @@ func (n *names) change(path, name string, kind model.Kind) string {
 	case kind == model.KindKeySet:
 		set, usable := n.scope.keySet(n.at, Ref{KindSecret, namespace, name})
 		name, n.missing = set, n.missing || !usable
+	case kind == model.KindList: // see ADR 0136
+		n.scope.problem(n.at, Invalid, "%s names list %q, and Kubernetes has no lists: write what it has into the configuration", path, name)
+		n.missing = true
 	case kind == model.KindGlobalConfig: // a log, which may be absent: nothing is closed then
 		ref := Ref{gatewayv1.KindGlobalConfig, namespace, name}
 		n.scope.use(ref)
