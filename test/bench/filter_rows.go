@@ -57,6 +57,7 @@ func measuredFilters() ([]measuredFilter, error) {
 		measuredFilter{what: "http_filter_anyof, a key or a password", kind: "http_filter_anyof", config: object{
 			"apikey": object{"keys": keySet}, "basicauth": benchUsers(),
 		}, header: []string{benchLogin}},
+		measuredFilter{what: "http_filter_consumer, nobody", kind: "http_filter_consumer", config: object{"required": false}},
 		measuredFilter{what: "vh_filter_rbac, methods and a path", kind: "vh_filter_rbac", config: object{
 			"allow": []object{{"methods": []string{"GET", "HEAD"}}}, "deny": []object{{"paths": []object{{"segment": "/internal"}}}},
 		}},

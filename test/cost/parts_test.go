@@ -193,6 +193,7 @@ func filters() []part {
 		{kind: "http_filter_apikey", config: object{"keys": "set"}, header: line{"X-Api-Key", encoded("set/web:" + secret)}},
 		{kind: "http_filter_basicauth", config: users(), header: login},
 		{kind: "http_filter_anyof", config: object{"apikey": object{"keys": "set"}, "basicauth": users()}, header: login},
+		{kind: "http_filter_consumer", config: object{"required": false}},
 		{kind: "vh_filter_rbac", config: object{
 			"allow": list{object{"methods": list{"GET", "HEAD"}}}, "deny": list{object{"paths": list{object{"segment": "/internal"}}}},
 		}},
