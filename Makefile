@@ -104,6 +104,15 @@ docs: mkdocs ## build the site of the documentation in bin/docs/site; the next m
 console: ## build the console from console/; commit the bundle, which the next make build puts into bin/gatehouse
 	@hack/console.sh
 
+.PHONY: browser
+browser: # install Chromium, from Debian, and Playwright, which drive the console in the tests
+	@hack/chromium.sh
+	@hack/console.sh --packages
+
+.PHONY: console-pictures
+console-pictures: build envoy browser ## take the pictures of docs/console again, from the specs of the console
+	go test ./test/console -count=1 -pictures
+
 .PHONY: aioquic
 aioquic: ## fetch the client of HTTP/3 of the tests to bin/aioquic
 	@hack/aioquic.sh
@@ -160,7 +169,7 @@ demo-oidc: build envoy ## run a gateway with a login, its own identity provider 
 
 .PHONY: notices
 notices: build ratelimit ## write bin/notices: the licenses of everything in the images' programs
-	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/swagger-ui.txt hack/notices/site.txt
+	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/swagger-ui.txt hack/notices/site.txt hack/notices/console.txt
 	hack/notices.sh bin/ratelimit bin/notices/ratelimit.txt ratelimit
 
 .PHONY: image-files
@@ -181,7 +190,7 @@ release: ## build a release in bin/release (make release VERSION=v0.2.0): archiv
 	@hack/release.sh '$(VERSION)'
 
 # What the specs run, besides bin/gatehouse.
-PARTS := build envoy postgres redis ratelimit kubernetes schemathesis mkdocs aioquic clients providers valgrind prometheus haproxy
+PARTS := build envoy postgres redis ratelimit kubernetes schemathesis mkdocs aioquic clients providers valgrind prometheus haproxy browser
 
 .PHONY: test
 test: ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers

@@ -44,6 +44,19 @@ build() {
 }
 
 find_node
+# notices prints the licenses of the packages whose code may be in the bundle.
+notices() {
+	local dir name text rule
+	rule=$(printf -- '-%.0s' {1..80})
+	echo 'The console is made of these packages of npm:'
+	for dir in $(cd "$packages" && PATH=$(dirname "$node"):$PATH "${npm[@]}" ls --omit=dev --all --parseable | tail -n +2 | LC_ALL=C sort -u); do
+		name=${dir#"$packages/node_modules/"}
+		text=$(find "$dir" -maxdepth 1 -iname 'licen[cs]e*' | LC_ALL=C sort | head -n 1)
+		printf '\n%s\n%s: %s\n\n' "$rule" "$name" "$(sed -n 's/^[[:space:]]*"license": *"\(.*\)",*$/\1/p' "$dir/package.json" | head -n 1)"
+		[ -z "$text" ] || cat "$text"
+	done
+}
+
 packages=$root/bin/tools/console-$(sha256sum <"$sources/package-lock.json" | cut -c 1-12)
 install_once "$packages" install
 mkdir -p "$root/bin/console"
@@ -63,5 +76,6 @@ if [ "${1:-}" = --check ]; then
 	go run "$root/hack/console" --check "$scratch/dist" "$packed"
 else
 	go run "$root/hack/console" "$scratch/dist" "$packed"
+	notices >"$root/hack/notices/console.txt"
 fi
 hash >"$checked"

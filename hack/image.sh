@@ -121,7 +121,7 @@ done
 # The directory's name depends on the versions: other versions go into another directory.
 packages=bin/tools/image-$(pinned | sha256sum | cut -c 1-12)
 install_once "$packages" unpack
-hack/notices.sh "$gatehouse" bin/notices/gatehouse.txt . hack/notices/swagger-ui.txt hack/notices/site.txt
+hack/notices.sh "$gatehouse" bin/notices/gatehouse.txt . hack/notices/swagger-ui.txt hack/notices/site.txt hack/notices/console.txt
 rm -rf "$out"
 with_envoy "$out/envoy"
 with_gatehouse "$out/gatehouse"

@@ -40,7 +40,7 @@ mkdir -p "$scratch"/common/{completions,man,doc,systemd}
 gzip -9n "$scratch"/common/man/*
 cp README.md CHANGELOG.md LICENSE docs/operations.md "$scratch/common/doc/"
 cp hack/notices/envoy.txt "$scratch/common/doc/envoy-notices.txt"
-hack/notices.sh "$scratch/gatehouse" "$scratch/common/doc/notices.txt" . hack/notices/swagger-ui.txt hack/notices/site.txt
+hack/notices.sh "$scratch/gatehouse" "$scratch/common/doc/notices.txt" . hack/notices/swagger-ui.txt hack/notices/site.txt hack/notices/console.txt
 # The package has its programs where packages have them.
 for unit in hack/systemd/*; do
 	sed -e 's#/usr/local/bin/#/usr/bin/#' -e 's#^Environment=#&GATEHOUSE_ENVOY=/usr/lib/gatehouse/envoy #' "$unit" >"$scratch/common/systemd/${unit##*/}"

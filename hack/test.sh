@@ -21,7 +21,7 @@ sorted() {
 	while IFS= read -r dir; do
 		dir=${dir#"$root"/}
 		case $dir in
-		test/e2e | test/kubernetes | test/policies) continue ;;
+		test/e2e | test/kubernetes | test/policies | test/console) continue ;;
 		pkg/* | cmd/*)
 			if find "$dir" -maxdepth 1 -name '*.go' ! -name '*_test.go' -exec grep -qE '^\s+go |"(sync|sync/atomic|golang.org/x/sync/errgroup)"$' {} +; then
 				race+=("./$dir")
@@ -66,6 +66,8 @@ kubernetes() { go test "${flags[@]}" ./test/kubernetes; }
 
 policies() { go test "${flags[@]}" ./test/policies; }
 
+console() { go test "${flags[@]}" ./test/console; }
+
 sorted
 # make lint runs vet.
 flags=(-vet=off -timeout 30m -exec "$root/hack/with-report.sh")
@@ -75,7 +77,7 @@ trap 'trap - INT TERM; kill 0' INT TERM
 # Three at a time, until all are done: a machine of two processors is busy with them, and one that is too busy breaks
 # promises about time. The longest come first, and the first with the race detector compiles what the others use.
 jobs=(
-	end_to_end 'with_race 0 4' 'without_race 0 3' kubernetes policies 'with_race 1 4' 'without_race 1 3' unwatched
+	end_to_end 'with_race 0 4' 'without_race 0 3' kubernetes policies console 'with_race 1 4' 'without_race 1 3' unwatched
 	'with_race 2 4' 'without_race 2 3' 'with_race 3 4'
 )
 failed=()

@@ -94,7 +94,7 @@ func read(root string) (map[string][]byte, error) {
 		names = append(names, name)
 	}
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && slices.Contains([]string{".md", ".svg"}, filepath.Ext(name)) {
+		if err == nil && !entry.IsDir() && slices.Contains([]string{".md", ".svg", ".webp"}, filepath.Ext(name)) {
 			inside, _ := filepath.Rel(root, name)
 			names = append(names, filepath.ToSlash(inside))
 		}

@@ -30,6 +30,7 @@ func newModule() module {
 	// Messages of the linter to its users, without findings.
 	m.program("bin/tools/golangci-lint", "echo 'level=info msg=cache' >&2; echo '0 issues.'")
 	m.program("hack/crds.sh", "")
+	m.program("hack/console.sh", "")
 	write(m.dir, "hack/docs/main.go", "package main\n\nfunc main() {}\n")
 	for _, name := range []string{"hack/lint.sh", "hack/lib.sh"} {
 		text, err := os.ReadFile("../../" + name)
@@ -113,7 +114,7 @@ var _ = Describe("make lint", func() {
 		Expect(said).To(ContainSubstring("go: downloading example.com/dep v1.0.0"), "else this proves nothing")
 		Expect(lines).To(Equal([]string{
 			"ok    gofmt", "ok    go.mod (go mod tidy)", "ok    ratelimit/go.mod (go mod tidy)", "ok    CustomResourceDefinitions (make crds)",
-			"ok    shell syntax", "ok    units of systemd", "ok    golangci-lint", "ok    documentation (make docs)",
+			"ok    console (make console)", "ok    shell syntax", "ok    units of systemd", "ok    golangci-lint", "ok    documentation (make docs)",
 		}), said)
 		Expect(code).To(BeZero())
 	})
@@ -130,7 +131,7 @@ var _ = Describe("make lint", func() {
 		code, lines, said := m.lint()
 		Expect(lines).To(Equal([]string{
 			"WRONG gofmt", "WRONG go.mod (go mod tidy)", "WRONG ratelimit/go.mod (go mod tidy)", "WRONG CustomResourceDefinitions (make crds)",
-			"WRONG shell syntax", "ok    units of systemd", "WRONG golangci-lint", "WRONG documentation (make docs)",
+			"ok    console (make console)", "WRONG shell syntax", "ok    units of systemd", "WRONG golangci-lint", "WRONG documentation (make docs)",
 		}), said)
 		Expect(said).To(And(ContainSubstring("\nm.go\n"), ContainSubstring("-require example.com/dep v1.0.0\n"), ContainSubstring("hack/broken.sh: line "),
 			ContainSubstring("m.go:1:1: bad\n"), ContainSubstring("a dead link"), HaveSuffix("error: make lint found something\n")))
@@ -152,7 +153,7 @@ var _ = Describe("make lint", func() {
 		code, lines, said := m.lint()
 		Expect(lines).To(Equal([]string{
 			"ok    gofmt", "WRONG go.mod (go mod tidy)", "WRONG ratelimit/go.mod (go mod tidy)", "ok    CustomResourceDefinitions (make crds)",
-			"ok    shell syntax", "ok    units of systemd", "WRONG golangci-lint", "ok    documentation (make docs)",
+			"ok    console (make console)", "ok    shell syntax", "ok    units of systemd", "WRONG golangci-lint", "ok    documentation (make docs)",
 		}), said)
 		Expect(said).To(ContainSubstring("no memory"))
 		Expect(code).To(Equal(1))

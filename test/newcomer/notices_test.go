@@ -41,7 +41,7 @@ var _ = Describe("The notices of an image", func() {
 			Expect(string(text)).To(ContainSubstring(string(want)))
 		}
 	},
-		Entry("the gateway", "gatehouse", "../..", "../../hack/notices/swagger-ui.txt", "../../hack/notices/site.txt"),
+		Entry("the gateway", "gatehouse", "../..", "../../hack/notices/swagger-ui.txt", "../../hack/notices/site.txt", "../../hack/notices/console.txt"),
 		Entry("the rate-limit engine", "ratelimit", "../../ratelimit"),
 	)
 

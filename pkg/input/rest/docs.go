@@ -34,7 +34,7 @@ const viewerPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-
 func contentTypeOf(name string) string {
 	return map[string]string{
 		".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
-		".js": "text/javascript; charset=utf-8", ".png": "image/png", ".json": "application/json",
+		".js": "text/javascript; charset=utf-8", ".png": "image/png", ".webp": "image/webp", ".json": "application/json",
 	}[path.Ext(name)]
 }
 

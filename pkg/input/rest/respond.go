@@ -133,7 +133,7 @@ func contentTypes(path string) []string {
 	case "/docs":
 		return []string{"text/html"}
 	case "/docs/*file":
-		return []string{"text/css", "text/javascript", "image/png", "image/svg+xml", "application/json", "text/html"}
+		return []string{"text/css", "text/javascript", "image/png", "image/webp", "image/svg+xml", "application/json", "text/html"}
 	}
 	return []string{"application/json"}
 }
