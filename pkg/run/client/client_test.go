@@ -207,6 +207,6 @@ var _ = Describe("Names of objects", func() {
 			Expect(k.Name).To(Equal("proxy"))
 		}
 		_, err := client.FindKind("elephant")
-		Expect(err).To(MatchError(`"elephant" is not a kind of object; the kinds are upstream, service, route, proxy, filter, globalconfig, secret, keyset, key, consumer`))
+		Expect(err).To(MatchError(`"elephant" is not a kind of object; the kinds are upstream, service, route, proxy, filter, globalconfig, secret, keyset, key, consumer, list`))
 	})
 })

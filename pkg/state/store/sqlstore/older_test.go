@@ -62,6 +62,7 @@ var beforeTrustedHops = []string{
 	`UPDATE change_log SET after = replace(after, '"upstream_tls_insecure":false,"upstream_client_certificate":"",', '')`,
 	`DROP TABLE note`,
 	`DROP TABLE consumer`,
+	`DROP TABLE list`,
 	`DROP TABLE proxy_token`,
 	`DROP TABLE session`,
 	`DROP TABLE IF EXISTS replica_report`, // PostgreSQL only
