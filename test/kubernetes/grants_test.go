@@ -84,7 +84,7 @@ spec:
 		Eventually(shop.row("gatewayhost", "catalog")).Should(Equal("catalog catalog.example gatehouse True Programmed"))
 
 		By("deleting them")
-		catalog.kubectl("delete", "referencegrant", "service", "secret")
+		catalog.kubectl("delete", "referencegrants.gateway.gatehouse.dev", "service", "secret")
 		closed()
 	})
 
@@ -131,7 +131,7 @@ spec:
 		keys.grant("both", "GlobalConfig", shop, "{kind: Secret}")
 		g.expect("shop.example", "302")
 		Eventually(shop.row("globalconfig", "oauth")).Should(HaveSuffix(" True Programmed"))
-		keys.kubectl("delete", "referencegrant", "both")
+		keys.kubectl("delete", "referencegrants.gateway.gatehouse.dev", "both")
 		closed()
 	})
 })
