@@ -12,24 +12,36 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
-// maxRoutesOfOne bounds the routes that one HTTPRoute becomes: each of its matches for each of its hosts.
+// maxRoutesOfOne bounds the routes that one HTTPRoute becomes: each of its matches for each of its hosts, on all its
+// Gateways.
 const maxRoutesOfOne = 20_000
 
 // The reasons of Accepted that are not the Gateway API's.
 const (
 	reasonHostConflict   gwapi.RouteConditionReason = HostConflict
 	reasonHostNotAllowed gwapi.RouteConditionReason = HostNotAllowed
+	reasonTooManyRoutes  gwapi.RouteConditionReason = "TooManyRoutes"
 )
 
 // binding is what an HTTPRoute serves on one Gateway: by host, over which schemes.
 type binding struct {
 	gateway *gatewayState
 	hosts   map[string]map[string]bool
+	// left counts the hosts of other routes that it does not serve over the other scheme, because of maxRoutesOfOne.
+	left int
+}
+
+// parent is a Gateway that an HTTPRoute names. reason says why it does not take the route; empty means that it does.
+type parent struct {
+	*binding
+	reason  gwapi.RouteConditionReason
+	message string
 }
 
 // httpRoute makes the routes of an HTTPRoute on each Gateway that it names and that takes it.
 func (s *scope) httpRoute(o *gwapi.HTTPRoute) {
 	var bindings []*binding
+	var parents []parent
 	result := &RouteResult{}
 	rules := s.rules(o)
 	for i, ref := range o.Spec.ParentRefs {
@@ -45,22 +57,34 @@ func (s *scope) httpRoute(o *gwapi.HTTPRoute) {
 		at := slices.IndexFunc(bindings, func(b *binding) bool { return b.gateway.ref == to })
 		if at < 0 {
 			at = len(bindings)
-			bindings = append(bindings, &binding{r.state, map[string]map[string]bool{}})
+			bindings = append(bindings, &binding{gateway: r.state, hosts: map[string]map[string]bool{}})
 			s.proxies = append(s.proxies, r.state.proxy)
 		}
 		reason, message := s.attach(o, &o.Spec.ParentRefs[i], bindings[at])
-		result.Parents = append(result.Parents, ParentResult{Ref: ref, Conditions: rules.verdicts(reason, message)})
+		parents = append(parents, parent{bindings[at], reason, message})
+		result.Parents = append(result.Parents, ParentResult{Ref: ref})
 	}
 	slices.Sort(s.proxies)
 	s.ignored = len(result.Parents) == 0
 	s.api = result
-	if s.ignored || rules.unreadable {
+	n, own := rules.matches(), 0
+	for _, b := range bindings {
+		own += n * len(b.hosts)
+	}
+	if s.ignored || rules.unreadable || own > maxRoutesOfOne {
 		clear(s.made) // nothing is served
 		clear(s.serves)
-		return
+	} else {
+		for _, b := range bindings {
+			own += n * s.bind(b, rules, (maxRoutesOfOne-own)/max(1, n))
+		}
 	}
-	for _, b := range bindings {
-		s.bind(b, rules)
+	for i, p := range parents {
+		if p.reason == "" && own > maxRoutesOfOne {
+			p.reason, p.message = reasonTooManyRoutes, fmt.Sprintf("its %d matches for each of its hosts are %d routes: one HTTPRoute may be %d",
+				n, own, maxRoutesOfOne)
+		}
+		result.Parents[i].Conditions = rules.verdicts(p)
 	}
 }
 
@@ -149,26 +173,25 @@ func (s *scope) addHosts(b *binding, l *listenerState, hosts []string) (reason g
 	return reason, message
 }
 
-// bind makes the routes of an HTTPRoute on a Gateway.
-func (s *scope) bind(b *binding, rules *rulesReading) {
-	for host, schemes := range b.gaps(s) {
-		if b.hosts[host] == nil {
-			b.hosts[host] = schemes
-			continue
+// bind makes the routes of an HTTPRoute on a Gateway. It adds at most room hosts that are only other routes', and returns
+// how many: those must not displace a host of its own.
+func (s *scope) bind(b *binding, rules *rulesReading, room int) (added int) {
+	gaps := b.gaps(s)
+	for _, host := range slices.Sorted(maps.Keys(gaps)) {
+		switch {
+		case b.hosts[host] != nil:
+			maps.Copy(b.hosts[host], gaps[host])
+		case added == room:
+			b.left++
+		default:
+			b.hosts[host] = gaps[host]
+			added++
 		}
-		maps.Copy(b.hosts[host], schemes)
 	}
 	both := func(scheme string) bool {
 		return slices.ContainsFunc(b.gateway.listeners, func(l listenerState) bool { return l.scheme != scheme && l.refused == "" })
 	}
-	n := 0
-	for _, r := range rules.list {
-		n += len(r.matches)
-	}
-	for i, host := range slices.Sorted(maps.Keys(b.hosts)) {
-		if (i+1)*n > maxRoutesOfOne {
-			return // all hosts of the route itself are far below that
-		}
+	for _, host := range slices.Sorted(maps.Keys(b.hosts)) {
 		service := s.hostService(b.gateway, host, "spec")
 		if service == "" {
 			continue
@@ -183,6 +206,7 @@ func (s *scope) bind(b *binding, rules *rulesReading) {
 			s.emit(r, service, only)
 		}
 	}
+	return added
 }
 
 // gaps lists the hosts of a Gateway that other routes serve over the other scheme only: those requests over this scheme
@@ -244,8 +268,9 @@ func (s *scope) emit(r *ruleReading, service, only string) {
 	}
 }
 
-// verdicts are the conditions of a parent. reason says why the route is not attached; empty means that it is.
-func (r *rulesReading) verdicts(reason gwapi.RouteConditionReason, message string) []Verdict {
+// verdicts are the conditions of a parent.
+func (r *rulesReading) verdicts(p parent) []Verdict {
+	reason, message := p.reason, p.message
 	if reason == "" && (r.unreadable || r.refused == len(r.list) && r.refused > 0) {
 		reason, message = cmp.Or(r.refusedReason, gwapi.RouteReasonUnsupportedValue), r.refusedMessage
 	}
@@ -253,11 +278,16 @@ func (r *rulesReading) verdicts(reason gwapi.RouteConditionReason, message strin
 		verdict(gwapi.RouteConditionAccepted, gwapi.RouteReasonAccepted, "it is a part of the configuration", reason, message),
 		verdict(gwapi.RouteConditionResolvedRefs, gwapi.RouteReasonResolvedRefs, "every object that it names exists and may be used", r.brokenReason, r.brokenMessage),
 	}
-	if reason == "" && r.refused > 0 {
-		list = append(list, Verdict{
-			string(gwapi.RouteConditionPartiallyInvalid), true, string(gwapi.RouteReasonUnsupportedValue),
-			fmt.Sprintf("Dropped Rule: requests for it are answered with 500: %s", r.refusedMessage),
-		})
+	partial := func(reason gwapi.RouteConditionReason, format string, args ...any) {
+		list = append(list, Verdict{string(gwapi.RouteConditionPartiallyInvalid), true, string(reason), fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case reason != "":
+	case r.refused > 0:
+		partial(gwapi.RouteReasonUnsupportedValue, "Dropped Rule: requests for it are answered with 500: %s", r.refusedMessage)
+	case p.left > 0:
+		partial(reasonTooManyRoutes, "it does not serve %d hosts that other routes serve over the other one of HTTP and HTTPS: "+
+			"one HTTPRoute may be %d routes", p.left, maxRoutesOfOne)
 	}
 	return list
 }

@@ -42,6 +42,14 @@ type ruleReading struct {
 	answers bool
 }
 
+// matches counts the matches of all rules.
+func (r *rulesReading) matches() (n int) {
+	for _, rule := range r.list {
+		n += len(rule.matches)
+	}
+	return n
+}
+
 // refuse records a rule, or all of them, that cannot be done.
 func (r *rulesReading) refuse(path, format string, args ...any) {
 	if r.refusedMessage == "" {
