@@ -161,7 +161,7 @@ var _ = Describe("The permissions of the components", func() {
 			if !strings.HasSuffix(o.kind(), "RoleBinding") {
 				continue
 			}
-			account := strings.TrimSuffix(strings.TrimPrefix(o.name(), "gw-"), "-leases")
+			account := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(o.name(), "gw-"), "-leases"), "-gateway-api")
 			Expect(o["subjects"]).To(Equal([]any{map[string]any{"kind": "ServiceAccount", "name": account, "namespace": "gw"}}))
 			Expect(o.at("roleRef.name")).To(Equal(o.name()))
 		}
