@@ -106,6 +106,8 @@ var _ = Describe("The Gateway API", func() {
 		Expect(e.parent("shop", "ResolvedRefs")()).To(Equal("True ResolvedRefs"))
 		Eventually(e.condition("gateway", "web", "Programmed")).Should(Equal("True Programmed (1): every connected Envoy has it"))
 		Expect(e.condition("gateway", "web", "Accepted")()).To(HavePrefix("True Accepted (1)"))
-		Expect(e.jsonPath("gateway", "web", "{.status.listeners[0].attachedRoutes} {.status.listeners[0].supportedKinds[*].kind}")).To(Equal("1 HTTPRoute"))
+		Eventually(func() string { // a status is written at most once a second
+			return e.jsonPath("gateway", "web", "{.status.listeners[0].attachedRoutes} {.status.listeners[0].supportedKinds[*].kind}")
+		}).Should(Equal("1 HTTPRoute"))
 	})
 })
