@@ -16,7 +16,7 @@ import (
 // answered, and what it received of these fields: path, host, or the name of a header; or a header of the answer.
 func (e edge) ask(request string, fields ...string) string {
 	words := strings.Fields(request)
-	req, err := http.NewRequest(words[0], fmt.Sprintf("http://127.0.0.1:%d%s", e.gateway.port, words[2]), http.NoBody)
+	req, err := http.NewRequest(words[0], fmt.Sprintf("http://127.0.0.1:%d%s", e.port, words[2]), http.NoBody)
 	if err != nil {
 		return err.Error()
 	}

@@ -61,7 +61,7 @@ func newEdge(more []place, args ...string) edge {
 		"--kubernetes-proxies", "gatehouse," + p.namespace + ".web", "--kubernetes-proxy-settings", file("proxies.yaml", settings),
 		"--kubernetes-namespaces", strings.Join(namespaces, ","),
 	}, args...)...)
-	e.gateway.port = port
+	e.port = port
 	envoyOf(p.namespace+".web", e.XDSAddr)
 	return e
 }

@@ -61,15 +61,9 @@ func L4Service(t *model.ServiceTree, pairs []*ir.Pair, s Settings) (*ir.L4Servic
 			return closed(model.ServiceFilterKey(svc.Name, f.Name), model.Quarantined,
 				fmt.Sprintf("has filter %s of type %s, which cannot be enforced for connections,", f.Name, f.Type))
 		}
-		allow, knowsAllow := listedRanges(t.Named, access.AllowLists)
-		deny, knowsDeny := listedRanges(t.Named, access.DenyLists)
-		if !knowsAllow || !knowsDeny {
+		if !addRanges(out, t.Named, access) {
 			return closed(model.ServiceFilterKey(svc.Name, f.Name), model.Quarantined,
 				fmt.Sprintf("has filter %s, one of whose lists cannot be read,", f.Name))
-		}
-		out.Deny = seam.Ranges(slices.Concat(out.Deny, deny), access.Deny)
-		if access.Allow != nil || access.AllowLists != nil {
-			out.Allow = append(out.Allow, seam.Ranges(allow, access.Allow))
 		}
 	}
 	if wrong := route.Route.ValidateL4(); len(wrong) > 0 {
@@ -92,6 +86,20 @@ func L4Service(t *model.ServiceTree, pairs []*ir.Pair, s Settings) (*ir.L4Servic
 	}
 	out.Clusters = clusters
 	return out, Unverified(route)
+}
+
+// addRanges adds the addresses of a filter. It returns false if one of the filter's lists cannot be read.
+func addRanges(to *ir.L4Service, named map[model.Key]model.Object, access *model.IPAccessFilter) bool {
+	allow, knowsAllow := listedRanges(named, access.AllowLists)
+	deny, knowsDeny := listedRanges(named, access.DenyLists)
+	if !knowsAllow || !knowsDeny {
+		return false
+	}
+	to.Deny = seam.Ranges(slices.Concat(to.Deny, deny), access.Deny)
+	if access.Allow != nil || access.AllowLists != nil {
+		to.Allow = append(to.Allow, seam.Ranges(allow, access.Allow))
+	}
+	return true
 }
 
 // L4 is what the services of a proxy with a mode other than http become.

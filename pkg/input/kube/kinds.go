@@ -88,7 +88,7 @@ func kinds() []kind {
 
 // gatewayAPIKinds returns the kinds of the Gateway API, which a cluster need not have.
 func gatewayAPIKinds() []kind {
-	api := gwapi.SchemeGroupVersion
+	api := schema.GroupVersion(gwapi.GroupVersion)
 	const without = "nothing of the Gateway API is served"
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(translate.KindNamespace))

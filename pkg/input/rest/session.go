@@ -168,7 +168,7 @@ func (s *server) showSession(state string, id identity, session store.Session) s
 // does not know it.
 func setSessionCookie(c *gin.Context, value string, left time.Duration) {
 	secure := c.Request.TLS != nil || strings.EqualFold(c.GetHeader("X-Forwarded-Proto"), "https")
-	http.SetCookie(c.Writer, &http.Cookie{
+	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // without TLS, the console works over plain HTTP
 		Name: sessionCookie, Value: value, Path: "/", MaxAge: int(left / time.Second), Secure: secure,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})

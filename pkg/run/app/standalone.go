@@ -73,11 +73,10 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		plane.close()
 		return err
 	}
-	gateway := &net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: own.HTTPPort}
 	child := standalone.NewEnvoy(standalone.EnvoyOptions{
 		Path: path, Bootstrap: bootstrap, AdminSocket: adminSocket, Dir: dir,
 		Stdout: accessLog(env), Log: env.Log, Told: plane.logins.HandleLine, Children: children,
-		Ports: []standalone.Port{{Addr: gateway.String(), Flag: "http-port"}},
+		Ports: []standalone.Port{{Addr: (&net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: own.HTTPPort}).String(), Flag: "http-port"}},
 	})
 	admin, err := openAdmin(ctx, cfg, plane, rest.AdminOptions{Ask: envoyAdmin.Ask, Socket: adminSocket})
 	if err != nil {

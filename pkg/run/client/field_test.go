@@ -33,7 +33,7 @@ var _ = Describe("Kinds", func() {
 		for _, k := range client.Kinds() {
 			names = append(names, k.Name)
 		}
-		Expect(names).To(ConsistOf("secret", "upstream", "keyset", "key", "consumer", "filter", "globalconfig", "service", "route", "proxy"))
+		Expect(names).To(ConsistOf("secret", "upstream", "keyset", "key", "consumer", "list", "filter", "globalconfig", "service", "route", "proxy"))
 	})
 
 	It("have columns that are fields", func() {
@@ -46,7 +46,7 @@ var _ = Describe("Kinds", func() {
 			"route": "route_name route_prefix route_config", "proxy": "name http_port https_port listen_ip",
 			"filter": "filter_name filter_type", "globalconfig": "globalconfig_name globalconfig_type",
 			"secret": "secret_name secret_type secret_sni secret_cert", "keyset": "keyset_name", "key": "key_name key_description key_expires",
-			"consumer": "consumer_name consumer_groups consumer_credentials",
+			"consumer": "consumer_name consumer_groups consumer_credentials", "list": "list_name list_type list_config",
 		}))
 	})
 

@@ -14,12 +14,12 @@ import (
 )
 
 var _ = Describe("A directory for access logs", func() {
-	DescribeTable("is used, as a path without links, if nobody else can put files there", func(make func(dir string) string, want, refused string) {
+	DescribeTable("is used, as a path without links, if nobody else can put files there", func(prepare func(dir string) string, want, refused string) {
 		dir, err := filepath.EvalSymlinks(GinkgoT().TempDir())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(os.Mkdir(dir+"/logs", 0o750)).To(Succeed())
 		var log bytes.Buffer
-		got := standalone.LogDir(make(dir), slog.New(slog.NewTextHandler(&log, nil)))
+		got := standalone.LogDir(prepare(dir), slog.New(slog.NewTextHandler(&log, nil)))
 		if refused != "" {
 			Expect(got).To(BeEmpty())
 			Expect(log.String()).To(And(ContainSubstring("setting=access-log-dir"), ContainSubstring(refused)))

@@ -69,7 +69,7 @@ func (k keys) apply(change model.Change, now time.Time) (out model.Change, chang
 			later = append(later, model.Entry{Key: key, Object: e.object(now)})
 		}
 	}
-	change.Entries = append(later, entries...)
+	change.Entries = slices.Concat(later, entries)
 	return change, changed
 }
 

@@ -36,7 +36,7 @@ func resourceOf(j job) schema.GroupVersionResource {
 	of := map[string]string{
 		translate.KindGatewayClass: "gatewayclasses", translate.KindGateway: "gateways", translate.KindHTTPRoute: "httproutes",
 	}
-	return gwapi.SchemeGroupVersion.WithResource(of[j.ref.Kind])
+	return schema.GroupVersion(gwapi.GroupVersion).WithResource(of[j.ref.Kind])
 }
 
 // value is the status that a job writes.
