@@ -172,9 +172,11 @@ spec:
 		a, b := p.serve(), p.serve()
 		a.envoy()
 		ofB := b.envoy()
-		Eventually(func() string {
-			return p.jsonPath("gatewayhost", "web", "{.status.envoys}")
-		}).Should(Equal("2"))
+		for _, host := range []string{"web", "old"} {
+			Eventually(func() string {
+				return p.jsonPath("gatewayhost", host, "{.status.envoys}")
+			}).Should(Equal("2"))
+		}
 		Eventually(p.row("gatewayhost", "web")).Should(Equal("web web.example gatehouse True Programmed"))
 		Eventually(p.row("gatewayhost", "old")).Should(Equal("old old.example gatehouse True Programmed"))
 		before := p.jsonPath("gatewayhost", "old", "{.status}")

@@ -107,6 +107,9 @@ var _ = Describe("A Gateway", func() {
 		By("a listener takes the namespaces that it names, by place or by label")
 		for _, p := range []place{tenant, friend} {
 			for _, host := range []string{"same", "all", "some"} {
+				if host == "all" && p.namespace == friend.namespace {
+					continue // of two routes of one age, the name of the namespace would decide
+				}
 				e.route(p, host, fmt.Sprintf("  parentRefs: [{name: web, namespace: %s, sectionName: %s}]\n", e.namespace, host)+rule(host+".open.example"))
 			}
 		}

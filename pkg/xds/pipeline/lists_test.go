@@ -119,9 +119,9 @@ var _ = Describe("A change of a list", func() {
 		Expect(first.Hosts[0].Parts).To(Equal([]snapshot.Part{{Extension: "envoy.filters.http.lua/addresses", Name: "a"}}))
 		second := next(b, filter("f", model.FilterIPAccess, `{"deny_lists":["b"]}`)).Snapshots["gw"]
 		Expect(addressesIn(second.Extensions)).To(Equal([]string{b2}))
-		Expect(addressesIn([]*snapshot.Resource{second.Lists[2].With([]string{"a"})})).To(Equal([]string{a1, b2}))
+		Expect(addressesIn([]*snapshot.Resource{second.Lists[3].With([]string{"a"})})).To(Equal([]string{a1, b2}))
 		third := b.Apply(model.Change{Revision: 3, Entries: []model.Entry{{Key: model.ListKey("a")}}}).Snapshots["gw"]
-		Expect(third.Lists[2].With([]string{"a"})).To(BeNil(), "it is deleted")
+		Expect(third.Lists[3].With([]string{"a"})).To(BeNil(), "it is deleted")
 	})
 
 	It("that cannot be read closes what needs its headers, and lets nobody in who is compared with its addresses", func() {
