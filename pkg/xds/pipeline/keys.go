@@ -108,7 +108,7 @@ func (b *Build) joiner(list string, parts []string) func(parts []string) (*snaps
 		}
 	}
 	if list == seam.AddressFilter {
-		return joinAddresses(b.addressLists(parts))
+		return joinAddresses(b.addressLists(slices.Sorted(slices.Values(parts))))
 	}
 	keys := map[string][]ir.APIKey{}
 	for _, set := range parts {
