@@ -153,6 +153,7 @@ var _ = Describe("The fields", func() {
 			b + "tls.insecure":                       "false",   // the default of every boolean field except websocket
 			"public":                                 "false",
 			"routes[].public":                        "false",
+			"routes[].priority":                      "0",
 			"routes[].websocket":                     "true",
 			"virtualhost.tls.external":               "false",
 			"virtualhost.tls.hstsSubdomains":         "false",

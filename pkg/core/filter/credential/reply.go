@@ -29,6 +29,9 @@ func refusedBy() map[string]string {
 		"jwt_authn_access_denied":  model.FilterJWT,
 		seam.Denied("none"):        model.FilterOIDC,
 		seam.Denied(accessRefused): model.FilterRBAC,
+		// Nobody that is known, and somebody that is not accepted.
+		seam.Denied(consumerUnknown): model.FilterConsumer,
+		seam.Denied(consumerRefused): model.FilterConsumer,
 	}
 	for _, words := range []string{"no_credential", "invalid_credential", "invalid_scheme", "invalid_format"} {
 		types[words+"_for_basic_auth"] = model.FilterBasicAuth

@@ -197,6 +197,7 @@ var schemas = map[string]func([]byte) *FilterCreate_FilterConfig{
 	"APIKeyFilter":         typed((*FilterCreate_FilterConfig).FromAPIKeyFilter),
 	"BasicAuthFilter":      typed((*FilterCreate_FilterConfig).FromBasicAuthFilter),
 	"AnyOfFilter":          typed((*FilterCreate_FilterConfig).FromAnyOfFilter),
+	"ConsumerFilter":       typed((*FilterCreate_FilterConfig).FromConsumerFilter),
 	"RBACFilter":           typed((*FilterCreate_FilterConfig).FromRBACFilter),
 	"ExtAuthzFilter":       typed((*FilterCreate_FilterConfig).FromExtAuthzFilter),
 	"ExtProcFilter":        typed((*FilterCreate_FilterConfig).FromExtProcFilter),
