@@ -25,15 +25,34 @@ export function useMay(): { write: boolean; admin: boolean } {
   return { write, admin: write && role !== 'editor' }
 }
 
+// changing ends when a write that may change who has access has been followed by a sign-in.
+let changing: Promise<unknown> = Promise.resolve()
+
 export const sessionQuery = {
   queryKey: ['session'],
-  queryFn: async ({ signal }: { signal: AbortSignal }) => (await call<Session>('GET', '/ui/session', { signal })).body,
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    await changing
+    return (await call<Session>('GET', '/ui/session', { signal })).body
+  },
   staleTime: Number.POSITIVE_INFINITY,
 }
 
 export async function signIn(token: string): Promise<void> {
   const answer = await call<{ header: string }>('POST', '/ui/session', { body: { token } })
   keepHalf(answer.body.header)
+}
+
+// withFirstToken makes a token. The first one closes the API, so the console signs in with it before it looks who it is:
+// otherwise the page would be gone before it shows the token.
+export function withFirstToken<T>(isFirst: boolean, make: Promise<T>, tokenOf: (made: T) => unknown): Promise<T> {
+  if (!isFirst) return make
+  const all = make.then(async (made) => {
+    const token = tokenOf(made)
+    if (typeof token === 'string') await signIn(token).catch(() => undefined)
+    return made
+  })
+  changing = all.catch(() => undefined)
+  return all
 }
 
 export function useSignOut() {

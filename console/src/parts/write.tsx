@@ -8,6 +8,7 @@ import { Failure, To } from './bits'
 import { ChangeList } from './changes'
 import { CopyCurl, useCurl } from './curl'
 import { Icon } from './icon'
+import { useSession, withFirstToken } from '../session'
 
 export interface Write {
   title: string
@@ -56,6 +57,7 @@ export function WriteDialog({ write, close, done, invalid, extra }: Props) {
   const [result, setResult] = useState<Done>()
   const [message, setMessage] = useState('')
   const queries = useQueryClient()
+  const { state } = useSession()
   const told = useRef(invalid)
   told.current = invalid
   const shut = useRef(close)
@@ -87,7 +89,13 @@ export function WriteDialog({ write, close, done, invalid, extra }: Props) {
     const began = performance.now()
     try {
       const query: Query = { ...write.query, ...(write.noDryRun ? {} : { wait: 'applied', timeout: '10s', message: message || undefined }) }
-      const answer = await call<Done['answer']['body']>(write.method, write.path, { query, body: write.body, headers: headersOf(write) })
+      const first = state === 'open' && write.method === 'POST' && write.path === '/token'
+      const answer = await withFirstToken(
+        first,
+        call<Done['answer']['body']>(write.method, write.path, { query, body: write.body, headers: headersOf(write) }),
+        (a) => a.body.token,
+      )
+      if (first) await queries.invalidateQueries({ queryKey: ['session'] })
       const took = Math.round(performance.now() - began)
       await queries.invalidateQueries({ queryKey: ['live'] })
       void queries.invalidateQueries({ queryKey: ['stored'] })
