@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gwapi "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/gateway-api/conformance"
@@ -38,10 +39,12 @@ func TestConformance(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The features that are tested are those of the status.
-	for end := time.Now().Add(time.Minute); len(class.Status.SupportedFeatures) == 0; time.Sleep(100 * time.Millisecond) {
-		if err := options.Client.Get(ctx, client.ObjectKeyFromObject(class), class); err != nil || time.Now().After(end) {
-			t.Fatalf("the GatewayClass has no features: %v", err)
-		}
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := options.Client.Get(ctx, client.ObjectKeyFromObject(class), class)
+		return len(class.Status.SupportedFeatures) > 0, err
+	})
+	if err != nil {
+		t.Fatalf("the GatewayClass has no features: %v", err)
 	}
 	done := make(chan struct{})
 	go func() {
