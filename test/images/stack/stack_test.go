@@ -143,7 +143,7 @@ var _ = Describe("the local stack", Ordered, func() {
 		}))
 		Eventually(func() string { return s.sample("sum(gatehouse_envoys)") }).Should(Equal("2"))
 		// Prometheus has the alerts.
-		Eventually(func() string { return s.sample("sum(prometheus_rule_group_rules)") }).Should(Equal("16"))
+		Eventually(func() string { return s.sample("sum(prometheus_rule_group_rules)") }).Should(Equal("18"))
 	})
 
 	It("uses renewed certificates, and restarts only what must be restarted", func() {
