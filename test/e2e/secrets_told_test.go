@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -21,9 +22,10 @@ var _ = Describe("Traces, logs and metrics", func() {
 		collector, err := testkit.StartCollector()
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(collector.Close)
-		port := freePort()
+		port, dir := freePort(), logDir()
 		g := start([]string{"GATEHOUSE_API_ADMIN_TOKEN=" + admin, "OTEL_BSP_SCHEDULE_DELAY=100"},
-			append(standaloneArgs(GinkgoT().TempDir(), port), "--log-level", "debug", "--otlp-traces", fmt.Sprintf("http://127.0.0.1:%d", collector.HTTP))...)
+			append(standaloneArgs(GinkgoT().TempDir(), port), "--log-level", "debug", "--access-log-dir", dir,
+				"--otlp-traces", fmt.Sprintf("http://127.0.0.1:%d", collector.HTTP))...)
 		blue := backend("blue")
 		call := func(method, path, body string) testkit.Answer {
 			GinkgoHelper()
@@ -60,6 +62,8 @@ var _ = Describe("Traces, logs and metrics", func() {
 				config("globalconfig", "tracing", `{"upstream":"collector","upstream_spans":true,"credential":{"secret":"collector"}}`),
 				config("globalconfig", "accesslog", `{"upstream":"collector","credential":{"secret":"collector"}}`),
 				config("globalconfig", "second-accesslog", `{}`),
+				config("globalconfig", "metrics", `{"routes":true,"bytes":true,"retries":true}`),
+				map[string]any{"globalconfig_name": "file", "globalconfig_type": "globalconfig_accesslog", "config": map[string]any{"file": true}},
 				map[string]any{"globalconfig_name": "als", "globalconfig_type": "globalconfig_accesslog", "config": map[string]any{
 					"upstream": "collector", "credential": map[string]any{"secret": "collector"}, "protocol": "als", "discloses": []string{"query", "referer", "metadata"},
 				}},
@@ -96,10 +100,14 @@ var _ = Describe("Traces, logs and metrics", func() {
 		Eventually(func() int { return len(collector.Entries()) }).Should(BeNumerically(">=", 6))
 		Eventually(func() string { return fmt.Sprint(collector.Spans()) }).Should(And(ContainSubstring("/token"), ContainSubstring("PUT /config")))
 		Eventually(g.Stdout.String).Should(And(MatchRegexp(`(?m)^text /token `), ContainSubstring(`"path":"/token"`)))
-		metrics := call(http.MethodGet, "/metrics", "").Body
+		Eventually(func() []any { return paths(logged(dir)) }).Should(HaveLen(6))
+		file, err := os.ReadFile(dir + "/file.log")
+		Expect(err).NotTo(HaveOccurred())
+		metrics, stats := call(http.MethodGet, "/metrics", "").Body, read(adminOf(g), "/stats/prometheus")
 		Expect(metrics).To(ContainSubstring("gatehouse_revision"))
-		told := fmt.Sprint(collector.Lines(), besidesConsent(collector), collector.Spans(), g.Stdout, g.Stderr, metrics, refused,
-			read(adminOf(g), "/stats/prometheus"), read(adminOf(g), "/config_dump"))
+		Expect(stats).To(ContainSubstring(`gatehouse_service_duration`))
+		told := fmt.Sprint(collector.Lines(), besidesConsent(collector), collector.Spans(), string(file), g.Stdout, g.Stderr, metrics, refused,
+			stats, read(adminOf(g), "/config_dump"))
 		for what, secret := range map[string]string{
 			"the token of the API": admin, "the key of the collector": collected, "an API key": key, "a password": word,
 			"a password in base64": base64.StdEncoding.EncodeToString([]byte("ann:" + word)), "a token": token, "a cookie": cookie,
