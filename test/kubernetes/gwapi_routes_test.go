@@ -23,7 +23,7 @@ func (e edge) ask(request string, fields ...string) string {
 	req.Host = words[1]
 	for _, h := range words[3:] {
 		name, value, _ := strings.Cut(h, ":")
-		req.Header.Add(name, value)
+		req.Header.Add(name, strings.ReplaceAll(value, "%20", " "))
 	}
 	a, err := testkit.Send(req)
 	if err != nil {

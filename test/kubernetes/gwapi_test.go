@@ -75,16 +75,26 @@ func (e edge) listeners(list string) {
 // route creates an HTTPRoute with this spec, without parentRefs, in a namespace.
 func (e edge) route(in place, name, spec string) {
 	GinkgoHelper()
+	e.routeOf("HTTPRoute", in, name, spec)
+}
+
+// routeOf creates a route of a kind.
+func (e edge) routeOf(kind string, in place, name, spec string) {
+	GinkgoHelper()
 	if !strings.Contains(spec, "parentRefs:") {
 		spec = fmt.Sprintf("  parentRefs: [{name: web, namespace: %s}]\n%s", e.namespace, spec)
 	}
-	in.apply("apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: %s}\nspec:\n%s\n", name, spec)
+	in.apply("apiVersion: gateway.networking.k8s.io/v1\nkind: %s\nmetadata: {name: %s}\nspec:\n%s\n", kind, name, spec)
 }
 
-// parent returns a condition of the first parent of a route, as "True Accepted".
+// parent returns a condition of the first parent of an HTTPRoute, or of KIND/NAME, as "True Accepted".
 func (p place) parent(route, condition string) func() string {
+	kind, name, found := strings.Cut(route, "/")
+	if !found {
+		kind, name = "httproute", route
+	}
 	return func() string {
-		return p.jsonPath("httproute", route, fmt.Sprintf(`{range .status.parents[0].conditions[?(@.type==%q)]}{.status} {.reason}{end}`, condition))
+		return p.jsonPath(kind, name, fmt.Sprintf(`{range .status.parents[0].conditions[?(@.type==%q)]}{.status} {.reason}{end}`, condition))
 	}
 }
 
@@ -108,6 +118,6 @@ var _ = Describe("The Gateway API", func() {
 		Expect(e.condition("gateway", "web", "Accepted")()).To(HavePrefix("True Accepted (1)"))
 		Eventually(func() string { // a status is written at most once a second
 			return e.jsonPath("gateway", "web", "{.status.listeners[0].attachedRoutes} {.status.listeners[0].supportedKinds[*].kind}")
-		}).Should(Equal("1 HTTPRoute"))
+		}).Should(Equal("1 HTTPRoute GRPCRoute"))
 	})
 })

@@ -20,6 +20,7 @@ var resources = map[string][2]string{
 	"globalconfig": {"gateway.gatehouse.dev/v1", "globalconfigs"},
 	"gateway":      {"gateway.networking.k8s.io/v1", "gateways"},
 	"httproute":    {"gateway.networking.k8s.io/v1", "httproutes"},
+	"grpcroute":    {"gateway.networking.k8s.io/v1", "grpcroutes"},
 	"lease":        {"coordination.k8s.io/v1", "leases"},
 }
 

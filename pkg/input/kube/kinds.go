@@ -96,6 +96,7 @@ func gatewayAPIKinds() []kind {
 		{gvk: api.WithKind(translate.KindGatewayClass), object: &gwapi.GatewayClass{}, global: true, optional: true, without: without},
 		{gvk: api.WithKind(translate.KindGateway), object: &gwapi.Gateway{}, optional: true, without: without},
 		{gvk: api.WithKind(translate.KindHTTPRoute), object: &gwapi.HTTPRoute{}, optional: true, without: without},
+		{gvk: api.WithKind(translate.KindGRPCRoute), object: &gwapi.GRPCRoute{}, optional: true, without: "GRPCRoutes are not served"},
 		{
 			gvk: api.WithKind("ReferenceGrant"), object: &gwapi.ReferenceGrant{}, name: translate.KindAPIGrant, optional: true,
 			without: "references of the Gateway API to other namespaces are refused",

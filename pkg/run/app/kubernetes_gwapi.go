@@ -42,14 +42,25 @@ func cachedAPIObjects(ctx context.Context, watch *kube.Watch, controller string)
 			add(translate.KindGateway, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Gateway(o, b) })
 		}
 	}
+	addRoute := func(kind string, o client.Object, before gwapi.RouteStatus) {
+		add(kind, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Route(before, b, controller) })
+	}
 	if watch.HasRead(translate.KindHTTPRoute) {
 		var list gwapi.HTTPRouteList
 		if err := watch.Cache().List(ctx, &list); err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
-			o := &list.Items[i]
-			add(translate.KindHTTPRoute, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Route(o, b, controller) })
+			addRoute(translate.KindHTTPRoute, &list.Items[i], list.Items[i].Status.RouteStatus)
+		}
+	}
+	if watch.HasRead(translate.KindGRPCRoute) {
+		var list gwapi.GRPCRouteList
+		if err := watch.Cache().List(ctx, &list); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			addRoute(translate.KindGRPCRoute, &list.Items[i], list.Items[i].Status.RouteStatus)
 		}
 	}
 	return objects, nil

@@ -3,6 +3,7 @@ package status
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,10 +34,11 @@ func resourceOf(j job) schema.GroupVersionResource {
 	if j.api == nil {
 		return gatewayv1.GroupVersion().WithResource(gatewayv1.Resource(j.ref.Kind))
 	}
-	of := map[string]string{
-		translate.KindGatewayClass: "gatewayclasses", translate.KindGateway: "gateways", translate.KindHTTPRoute: "httproutes",
+	resource := strings.ToLower(j.ref.Kind) + "s"
+	if j.ref.Kind == translate.KindGatewayClass {
+		resource = "gatewayclasses"
 	}
-	return schema.GroupVersion(gwapi.GroupVersion).WithResource(of[j.ref.Kind])
+	return schema.GroupVersion(gwapi.GroupVersion).WithResource(resource)
 }
 
 // value is the status that a job writes.
@@ -199,21 +201,21 @@ func (s gateway) Wanted(f conditions.Facts, before any, now time.Time) (any, boo
 // RouteProgrammed is the type of the condition that says whether the Envoys have a route. The Gateway API has none.
 const RouteProgrammed = "gateway.gatehouse.dev/Programmed"
 
-// Route makes the status of an HTTPRoute.
-func Route(o *gwapi.HTTPRoute, became *translate.Object, controller string) Shape {
-	return route{shape{controller, became}, o}
+// Route makes the status of a route, of any kind.
+func Route(before gwapi.RouteStatus, became *translate.Object, controller string) Shape {
+	return route{shape{controller, became}, before}
 }
 
 type route struct {
 	shape
-	object *gwapi.HTTPRoute
+	before gwapi.RouteStatus
 }
 
-func (s route) Before() any { return s.object.Status }
+func (s route) Before() any { return s.before }
 
 func (s route) Ours() bool {
 	result, _ := s.became.API.(*translate.RouteResult)
-	return result != nil && len(result.Parents) > 0 || slices.ContainsFunc(s.object.Status.Parents, s.isOurs)
+	return result != nil && len(result.Parents) > 0 || slices.ContainsFunc(s.before.Parents, s.isOurs)
 }
 
 func (s route) isOurs(p gwapi.RouteParentStatus) bool {
@@ -221,8 +223,8 @@ func (s route) isOurs(p gwapi.RouteParentStatus) bool {
 }
 
 func (s route) Wanted(f conditions.Facts, before any, now time.Time) (any, bool, time.Duration) {
-	was, _ := before.(gwapi.HTTPRouteStatus)
-	status, again, passing := gwapi.HTTPRouteStatus{}, time.Duration(0), false
+	was, _ := before.(gwapi.RouteStatus)
+	status, again, passing := gwapi.RouteStatus{}, time.Duration(0), false
 	status.Parents = slices.DeleteFunc(slices.Clone(was.Parents), s.isOurs)
 	if status.Parents == nil {
 		status.Parents = []gwapi.RouteParentStatus{}

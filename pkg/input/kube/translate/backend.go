@@ -33,6 +33,8 @@ type wish struct {
 	repeated bool
 	// protocol applies if the settings name none; empty means the Service's protocol.
 	protocol string
+	// grpc says that a port without a protocol speaks HTTP/2 without TLS.
+	grpc bool
 	// protocolOfPort is the protocol of the Service's port; empty means TCP.
 	protocolOfPort corev1.Protocol
 	// subject is the name that a certificate must contain if the settings do not specify it; empty
@@ -80,6 +82,9 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 		from = &backend{
 			service: w.ref, port: port.Name, number: cmp.Or(port.TargetPort.IntValue(), number), protocol: w.protocolOfPort,
 		}
+	}
+	if w.grpc && port.AppProtocol == nil {
+		w.protocol = cmp.Or(w.protocol, "h2c")
 	}
 	plain := *u
 	nameCertificate(&plain, from, "")

@@ -3,6 +3,7 @@ package translate
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ const (
 	KindGatewayClass = "GatewayClass"
 	KindGateway      = "Gateway"
 	KindHTTPRoute    = "HTTPRoute"
+	KindGRPCRoute    = "GRPCRoute"
 	// KindAPIGrant is the Gateway API's ReferenceGrant. Gatehouse has a kind of its own with this name.
 	KindAPIGrant  = "ReferenceGrant.gateway.networking.k8s.io"
 	KindNamespace = "Namespace"
@@ -59,28 +61,44 @@ func newGatewayAPI() gatewayAPI {
 
 // upsertAPI records an object of the Gateway API, or a namespace.
 func (w *World) upsertAPI(ref Ref, object metav1.Object) {
-	old := func(kind string) metav1.Object {
-		ref.Kind = kind
-		return w.objectOf(ref)
-	}
 	switch o := object.(type) {
-	case *gwapi.GatewayClass:
-		was, _ := old(KindGatewayClass).(*gwapi.GatewayClass)
-		w.putUnit(ref, o, was != nil && reflect.DeepEqual(was.Spec, o.Spec))
-	case *gwapi.Gateway:
-		was, _ := old(KindGateway).(*gwapi.Gateway)
-		w.putUnit(ref, o, was != nil && reflect.DeepEqual(was.Spec, o.Spec))
-	case *gwapi.HTTPRoute:
-		was, _ := old(KindHTTPRoute).(*gwapi.HTTPRoute)
-		w.putUnit(ref, o, was != nil && reflect.DeepEqual(was.Spec, o.Spec))
 	case *gwapi.ReferenceGrant:
 		w.putAPIGrant(ref, o)
 	case *metav1.PartialObjectMetadata:
 		if o.Kind == KindNamespace {
 			w.putNamespace(ref.Name, o.Labels, true)
 		}
+	default:
+		kind, spec := apiUnit(object)
+		if kind == "" {
+			return
+		}
+		ref.Kind = kind
+		_, was := apiUnit(w.objectOf(ref))
+		w.putUnit(ref, object, reflect.DeepEqual(was, spec))
 	}
 }
+
+// apiUnit returns the kind and the spec of an object of the Gateway API with a translation of its own.
+func apiUnit(object metav1.Object) (kind string, spec any) {
+	switch o := object.(type) {
+	case *gwapi.GatewayClass:
+		return KindGatewayClass, o.Spec
+	case *gwapi.Gateway:
+		return KindGateway, o.Spec
+	case *gwapi.HTTPRoute:
+		return KindHTTPRoute, o.Spec
+	case *gwapi.GRPCRoute:
+		return KindGRPCRoute, o.Spec
+	}
+	return "", nil
+}
+
+// apiKinds lists the kinds of the Gateway API with a translation of their own, each after those that it reads.
+func apiKinds() []string { return append([]string{KindGatewayClass, KindGateway}, RouteKinds()...) }
+
+// RouteKinds lists the kinds of the Gateway API's routes.
+func RouteKinds() []string { return []string{KindHTTPRoute, KindGRPCRoute} }
 
 // isNamedAPI reports whether an object without a namespace is one of a kind that has none.
 func isNamedAPI(object metav1.Object) bool {
@@ -160,7 +178,7 @@ type resultAPI struct {
 
 // isAPI reports whether a kind is one of the Gateway API.
 func isAPI(kind string) bool {
-	return kind == KindGatewayClass || kind == KindGateway || kind == KindHTTPRoute
+	return slices.Contains(apiKinds(), kind)
 }
 
 // replaceHosts counts the host names that a unit serves. When one appears, or is gone, the routes that are for what no

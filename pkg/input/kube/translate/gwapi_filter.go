@@ -8,6 +8,7 @@ import (
 
 	gwapi "sigs.k8s.io/gateway-api/apis/v1"
 
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
@@ -39,6 +40,9 @@ func (s *scope) ruleFilters(all *rulesReading, r *ruleReading, spec *gwapi.HTTPR
 			ok = s.mirror(all, r, at, f.RequestMirror)
 		case f.Type == gwapi.HTTPRouteFilterCORS && f.CORS != nil:
 			ok = s.addFilter(all, r, at+".cors", "cors", model.FilterCORS, corsOf(f.CORS))
+		case f.Type == gwapi.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil && f.ExtensionRef.Group == gatewayv1.Group &&
+			f.ExtensionRef.Kind == gatewayv1.KindRouteFilter:
+			s.routeFilterOf(all, r, at+".extensionRef", gatewayv1.ObjectName(f.ExtensionRef.Name))
 		default:
 			all.refuse(at+".type", "filters of type %s are not supported", f.Type)
 			ok = false
@@ -51,6 +55,22 @@ func (s *scope) ruleFilters(all *rulesReading, r *ruleReading, spec *gwapi.HTTPR
 		return s.addFilter(all, r, r.at+".filters", "headers", model.FilterHeaders, headers)
 	}
 	return true
+}
+
+// routeFilterOf adds a RouteFilter that a rule names. Without it, the rule is closed.
+func (s *scope) routeFilterOf(all *rulesReading, r *ruleReading, at string, name gatewayv1.ObjectName) {
+	var uses []filterUse
+	var broken bool
+	wrong := s.problemsOf(func() {
+		uses, broken = s.filters(at, []gatewayv1.FilterReference{{Name: name}}, model.KindRoute)
+	})
+	if len(wrong) > 0 {
+		all.lack(gwapi.RouteConditionReason(wrong[0].Reason), at, wrong[0].Message)
+	}
+	r.closed = r.closed || broken
+	for _, u := range uses {
+		r.filters = append(r.filters, filterUse{u.name, at})
+	}
 }
 
 // addHeaders adds changes of headers to the configuration of a filter.
@@ -166,7 +186,7 @@ func corsOf(f *gwapi.HTTPCORSFilter) jsonObject {
 
 // mirror makes the filter that copies requests. A backend that does not exist gets none.
 func (s *scope) mirror(all *rulesReading, r *ruleReading, at string, f *gwapi.HTTPRequestMirrorFilter) bool {
-	name, usable := s.backendRef(all, at+".requestMirror.backendRef", f.BackendRef, wish{})
+	name, usable := s.backendRef(all, at+".requestMirror.backendRef", f.BackendRef, wish{grpc: s.of.Kind == KindGRPCRoute})
 	if !usable {
 		return true
 	}

@@ -29,8 +29,8 @@ type listenerState struct {
 	scheme string
 	// host is a name, *.SUFFIX or *.
 	host string
-	// routes says that it takes HTTPRoutes, from and selector from which namespaces.
-	routes   bool
+	// kinds are the kinds of routes that it takes, from and selector from which namespaces.
+	kinds    []string
 	from     gwapi.FromNamespaces
 	selector *metav1.LabelSelector
 	// secrets are the names of its certificates.
@@ -170,19 +170,19 @@ func (s *scope) listener(o *gwapi.Gateway, i int, ports listenerPorts) (listener
 
 // routesOf reads which routes a listener takes.
 func (s *scope) routesOf(spec *gwapi.Listener, l *listenerState, r *ListenerResult) (reason gwapi.ListenerConditionReason, message string) {
-	kind := gwapi.RouteGroupKind{Group: new(gwapi.Group), Kind: KindHTTPRoute}
-	*kind.Group = gwapi.GroupName
-	l.routes = spec.Protocol == gwapi.HTTPProtocolType || spec.Protocol == gwapi.HTTPSProtocolType
+	can := kindsOf(spec.Protocol)
+	l.kinds = can
 	if a := spec.AllowedRoutes; a != nil {
 		if n := a.Namespaces; n != nil {
 			l.from, l.selector = gwapi.FromNamespaces(text(n.From, string(gwapi.NamespacesFromSame))), n.Selector
 		}
 		if len(a.Kinds) > 0 {
-			takes := l.routes
-			l.routes = false
+			l.kinds = nil
 			for i, k := range a.Kinds {
-				if takes && text(k.Group, gwapi.GroupName) == gwapi.GroupName && k.Kind == KindHTTPRoute {
-					l.routes = true
+				if kind := string(k.Kind); text(k.Group, gwapi.GroupName) == gwapi.GroupName && slices.Contains(can, kind) {
+					if !slices.Contains(l.kinds, kind) {
+						l.kinds = append(l.kinds, kind)
+					}
 					continue
 				}
 				reason = gwapi.ListenerReasonInvalidRouteKinds
@@ -190,10 +190,20 @@ func (s *scope) routesOf(spec *gwapi.Listener, l *listenerState, r *ListenerResu
 			}
 		}
 	}
-	if l.routes {
-		r.SupportedKinds = append(r.SupportedKinds, kind)
+	group := gwapi.Group(gwapi.GroupName)
+	for _, kind := range l.kinds {
+		r.SupportedKinds = append(r.SupportedKinds, gwapi.RouteGroupKind{Group: &group, Kind: gwapi.Kind(kind)})
 	}
 	return reason, message
+}
+
+// kindsOf lists the kinds of routes that a protocol can have.
+func kindsOf(protocol gwapi.ProtocolType) []string {
+	switch protocol {
+	case gwapi.HTTPProtocolType, gwapi.HTTPSProtocolType:
+		return []string{KindHTTPRoute, KindGRPCRoute}
+	}
+	return nil
 }
 
 // refusedListener says why a listener serves nothing.

@@ -51,7 +51,7 @@ func verdict[T, R ~string](name T, good R, goodMessage string, reason R, message
 // Features are the names of what is supported of the Gateway API, sorted.
 func Features() []gwapi.FeatureName {
 	return []gwapi.FeatureName{
-		"Gateway", "HTTPRoute", "HTTPRoute303RedirectStatusCode", "HTTPRoute307RedirectStatusCode", "HTTPRoute308RedirectStatusCode",
+		"GRPCRoute", "GRPCRouteNamedRouteRule", "Gateway", "HTTPRoute", "HTTPRoute303RedirectStatusCode", "HTTPRoute307RedirectStatusCode", "HTTPRoute308RedirectStatusCode",
 		"HTTPRouteBackendProtocolH2C", "HTTPRouteBackendProtocolWebSocket", "HTTPRouteBackendTimeout", "HTTPRouteHostRewrite",
 		"HTTPRouteMethodMatching", "HTTPRouteNamedRouteRule", "HTTPRoutePathRedirect", "HTTPRoutePathRewrite", "HTTPRoutePortRedirect",
 		"HTTPRouteQueryParamMatching", "HTTPRouteRequestMirror", "HTTPRouteRequestPercentageMirror", "HTTPRouteRequestTimeout",

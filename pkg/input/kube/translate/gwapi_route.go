@@ -38,12 +38,15 @@ type parent struct {
 	message string
 }
 
+// precedenceOf returns the number that orders a match of a rule: that with the higher one comes first.
+type precedenceOf func(rule, match int, c *model.RouteConfig, path string) int
+
 // httpRoute makes the routes of an HTTPRoute on each Gateway that it names and that takes it.
-func (s *scope) httpRoute(o *gwapi.HTTPRoute) {
+func (s *scope) httpRoute(o *gwapi.HTTPRoute, order precedenceOf) {
 	var bindings []*binding
 	var parents []parent
 	result := &RouteResult{}
-	rules := s.rules(o)
+	rules := s.rules(o, order)
 	for i, ref := range o.Spec.ParentRefs {
 		if text(ref.Group, gwapi.GroupName) != gwapi.GroupName || text(ref.Kind, KindGateway) != KindGateway {
 			continue
@@ -81,10 +84,10 @@ func (s *scope) httpRoute(o *gwapi.HTTPRoute) {
 	}
 	for i, p := range parents {
 		if p.reason == "" && own > maxRoutesOfOne {
-			p.reason, p.message = reasonTooManyRoutes, fmt.Sprintf("its %d matches for each of its hosts are %d routes: one HTTPRoute may be %d",
-				n, own, maxRoutesOfOne)
+			p.reason, p.message = reasonTooManyRoutes, fmt.Sprintf("its %d matches for each of its hosts are %d routes: one %s may be %d",
+				n, own, s.of.Kind, maxRoutesOfOne)
 		}
-		result.Parents[i].Conditions = rules.verdicts(p)
+		result.Parents[i].Conditions = rules.verdicts(s.of.Kind, p)
 	}
 }
 
@@ -97,7 +100,7 @@ func (s *scope) attach(o *gwapi.HTTPRoute, ref *gwapi.ParentReference, b *bindin
 		if ref.SectionName != nil && string(*ref.SectionName) != l.name || ref.Port != nil && *ref.Port != l.port {
 			continue
 		}
-		if !l.routes || !s.takes(b.gateway, l) {
+		if !slices.Contains(l.kinds, s.of.Kind) || !s.takes(b.gateway, l) {
 			reason, message = rank(reason, message, gwapi.RouteReasonNotAllowedByListeners, "allowedRoutes of the listener does not allow it")
 			continue
 		}
@@ -269,7 +272,7 @@ func (s *scope) emit(r *ruleReading, service, only string) {
 }
 
 // verdicts are the conditions of a parent.
-func (r *rulesReading) verdicts(p parent) []Verdict {
+func (r *rulesReading) verdicts(kind string, p parent) []Verdict {
 	reason, message := p.reason, p.message
 	if reason == "" && (r.unreadable || r.refused == len(r.list) && r.refused > 0) {
 		reason, message = cmp.Or(r.refusedReason, gwapi.RouteReasonUnsupportedValue), r.refusedMessage
@@ -287,7 +290,7 @@ func (r *rulesReading) verdicts(p parent) []Verdict {
 		partial(gwapi.RouteReasonUnsupportedValue, "Dropped Rule: requests for it are answered with 500: %s", r.refusedMessage)
 	case p.left > 0:
 		partial(reasonTooManyRoutes, "it does not serve %d hosts that other routes serve over the other one of HTTP and HTTPS: "+
-			"one HTTPRoute may be %d routes", p.left, maxRoutesOfOne)
+			"one %s may be %d routes", p.left, kind, maxRoutesOfOne)
 	}
 	return list
 }

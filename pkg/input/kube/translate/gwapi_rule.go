@@ -38,8 +38,8 @@ type ruleReading struct {
 	upstreams, filters []filterUse
 	// config is the action of its routes.
 	config model.RouteConfig
-	// answers says that a filter answers.
-	answers bool
+	// answers says that a filter answers, closed that requests get 500, because something is missing.
+	answers, closed bool
 }
 
 // matches counts the matches of all rules.
@@ -57,15 +57,27 @@ func (r *rulesReading) refuse(path, format string, args ...any) {
 	}
 }
 
+// lack records an object that a route names and that cannot be used.
+func (r *rulesReading) lack(reason gwapi.RouteConditionReason, path, message string) {
+	if r.brokenReason == "" {
+		r.brokenReason, r.brokenMessage = reason, path+": "+message
+	}
+}
+
 // rules reads the rules of an HTTPRoute, and makes the upstreams and filters that they need.
-func (s *scope) rules(o *gwapi.HTTPRoute) *rulesReading {
-	all := &rulesReading{}
+func (s *scope) rules(o *gwapi.HTTPRoute, order precedenceOf) *rulesReading {
+	all, kind := &rulesReading{}, ""
+	if s.of.Kind != KindHTTPRoute { // another route may have the same name
+		kind = strings.ToLower(s.of.Kind) + "-"
+	}
 	for i := range o.Spec.Rules {
 		spec := &o.Spec.Rules[i]
-		r := &ruleReading{at: fmt.Sprintf("spec.rules[%d]", i), name: fmt.Sprintf("rule-%d", i)}
+		r := &ruleReading{at: fmt.Sprintf("spec.rules[%d]", i), name: fmt.Sprintf("%srule-%d", kind, i)}
 		supported := s.action(all, r, spec)
 		for j, m := range matchesOf(spec) {
-			route := s.match(all, o, r, i, j, m)
+			route := s.match(all, fmt.Sprintf("%s.matches[%d]", r.at, j), m)
+			route.Name = s.nameOf(o, i, j)
+			route.Config.Priority = order(i, j, &route.Config, route.Prefix)
 			if supported {
 				route.Config.Rewrite, route.Config.Timeouts, route.Config.Retries = r.config.Rewrite, r.config.Timeouts, r.config.Retries
 			}
@@ -99,12 +111,19 @@ func matchesOf(spec *gwapi.HTTPRouteRule) []gwapi.HTTPRouteMatch {
 	return spec.Matches
 }
 
-// match reads a match. The name of its route orders those that are otherwise equal: the oldest HTTPRoute comes first,
-// then the first by namespace and name, then the first rule. A dash is less than what else is in a name.
-func (s *scope) match(all *rulesReading, o *gwapi.HTTPRoute, r *ruleReading, i, j int, m gwapi.HTTPRouteMatch) *model.Route {
+// nameOf returns the name of the route for a match. It orders those that are otherwise equal: the oldest object comes
+// first, then the first by namespace and name, then the first rule. A dash is less than what else is in a name.
+func (s *scope) nameOf(o *gwapi.HTTPRoute, rule, match int) string {
+	name := fmt.Sprintf("%010d--%s--%s--%02d--%03d", max(0, o.CreationTimestamp.Unix()), s.of.Namespace, s.of.Name, rule, match)
+	if s.of.Kind != KindHTTPRoute {
+		name += "--" + strings.ToLower(s.of.Kind)
+	}
+	return shorten(name)
+}
+
+// match reads a match, at a path.
+func (s *scope) match(all *rulesReading, at string, m gwapi.HTTPRouteMatch) *model.Route {
 	route := &model.Route{Prefix: "/"}
-	route.Name = shorten(fmt.Sprintf("%010d--%s--%s--%02d--%03d", max(0, o.CreationTimestamp.Unix()), s.of.Namespace, s.of.Name, i, j))
-	at := fmt.Sprintf("%s.matches[%d]", r.at, j)
 	kind := gwapi.PathMatchPathPrefix
 	if p := m.Path; p != nil {
 		kind, route.Prefix = gwapi.PathMatchType(text(p.Type, string(kind))), text(p.Value, "/")
@@ -140,7 +159,6 @@ func (s *scope) match(all *rulesReading, o *gwapi.HTTPRoute, r *ruleReading, i, 
 			c.Query = append(c.Query, valueMatch(string(q.Name), q.Value, text(q.Type, "") == string(gwapi.QueryParamMatchRegularExpression)))
 		}
 	}
-	c.Priority = precedence(c, route.Prefix)
 	return route
 }
 
@@ -153,16 +171,22 @@ func valueMatch(name, value string, regex bool) model.ValueMatch {
 
 // precedence orders matches as the Gateway API does: exact paths, regular expressions, the longest prefix, a method, the
 // most headers, the most query parameters.
-func precedence(c *model.RouteConfig, path string) int {
-	n := map[string]int{"exact": 2, "regex": 1}[c.Match]
+func precedence(_, _ int, c *model.RouteConfig, path string) int {
 	length := len(path)
 	if c.Match == "segment" {
 		length = len(strings.TrimSuffix(path, "/"))
 	}
-	for _, part := range []struct{ value, bits int }{
-		{length, 11}, {len(c.Methods), 1}, {len(c.Headers), 5}, {len(c.Query), 5},
-	} {
-		n = n<<part.bits | min(part.value, 1<<part.bits-1)
+	kind := map[string]int{"exact": 2, "regex": 1}[c.Match]
+	return packed(part{kind, 2}, part{length, 11}, part{len(c.Methods), 1}, part{len(c.Headers), 5}, part{len(c.Query), 5})
+}
+
+// part is a number that comes before those after it, with its bits.
+type part struct{ value, bits int }
+
+// packed returns one number for several.
+func packed(parts ...part) (n int) {
+	for _, p := range parts {
+		n = n<<p.bits | min(p.value, 1<<p.bits-1)
 	}
 	return n
 }
@@ -181,7 +205,13 @@ func (s *scope) action(all *rulesReading, r *ruleReading, spec *gwapi.HTTPRouteR
 	if !s.timeouts(all, r, spec.Timeouts) || !s.ruleFilters(all, r, spec) {
 		return false
 	}
-	return s.backends(all, r, spec)
+	if !s.backends(all, r, spec) {
+		return false
+	}
+	if r.closed {
+		r.upstreams, r.filters = nil, []filterUse{s.answer500(r.at)}
+	}
+	return true
 }
 
 // timeouts reads the timeouts of a rule.
@@ -239,6 +269,7 @@ func (s *scope) backends(all *rulesReading, r *ruleReading, spec *gwapi.HTTPRout
 		}
 		name, usable := s.backendRef(all, at, b.BackendObjectReference, wish{
 			weight: own, repeated: seen[id] > 1, place: fmt.Sprintf("%s/%s/%s/%d", s.of.Namespace, s.of.Name, r.name, i),
+			grpc: s.of.Kind == KindGRPCRoute,
 		})
 		if !usable {
 			bad += weight
@@ -249,8 +280,7 @@ func (s *scope) backends(all *rulesReading, r *ruleReading, spec *gwapi.HTTPRout
 	}
 	switch {
 	case good == 0:
-		r.upstreams = nil
-		r.filters = []filterUse{s.answer500(r.at)}
+		r.closed = true
 	case bad > 0:
 		percent := math.Round(float64(bad)/float64(good+bad)*1e6) / 1e4
 		return s.addFilter(all, r, r.at, "share", model.FilterFault, model.FaultFilter{Abort: 500, Percent: &percent})
@@ -271,9 +301,7 @@ func evenWeights(list []gwapi.HTTPBackendRef) bool {
 // backendRef makes the upstream of a Service that a route names. It records why it cannot be used.
 func (s *scope) backendRef(all *rulesReading, at string, ref gwapi.BackendObjectReference, w wish) (name string, usable bool) {
 	fail := func(reason gwapi.RouteConditionReason, message string) (string, bool) {
-		if all.brokenReason == "" {
-			all.brokenReason, all.brokenMessage = reason, at+": "+message
-		}
+		all.lack(reason, at, message)
 		return "", false
 	}
 	if text(ref.Group, "") != "" || text(ref.Kind, KindService) != KindService {
@@ -306,7 +334,7 @@ func (s *scope) backendRef(all *rulesReading, at string, ref gwapi.BackendObject
 // answer500 makes the filter that closes rules. All routes share it.
 func (s *scope) answer500(path string) filterUse {
 	f := &model.Filter{Name: "invalid-backend_500", Type: model.FilterDirectResponse}
-	f.Config = `{"status":500,"body":"this route has no backend that can be used\n"}`
+	f.Config = `{"status":500,"body":"this rule cannot be served: the status of its route says why\n"}`
 	s.make(f, path)
 	return filterUse{f.Name, path}
 }

@@ -80,8 +80,7 @@ const kindProxy = "Proxy"
 // translated lists the kinds of units in the order of their translation: each after those that it
 // reads.
 func translated() []string {
-	return []string{kindProxy, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig, gatewayv1.KindGatewayHost,
-		KindGatewayClass, KindGateway, KindHTTPRoute}
+	return append([]string{kindProxy, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig, gatewayv1.KindGatewayHost}, apiKinds()...)
 }
 
 // New returns a World that has only the proxies of the installation. The first proxy is for objects
@@ -171,15 +170,14 @@ func (w *World) Upsert(object metav1.Object) {
 
 // Delete records that an object is gone.
 func (w *World) Delete(ref Ref) {
+	if u := w.units[ref]; u != nil && ref.Kind != kindProxy {
+		u.object = nil
+		w.claim(u, nil)
+		w.mark(ref)
+		w.markUsers(ref)
+		return
+	}
 	switch ref.Kind {
-	case gatewayv1.KindGatewayHost, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig,
-		KindGatewayClass, KindGateway, KindHTTPRoute:
-		if u := w.units[ref]; u != nil {
-			u.object = nil
-			w.claim(u, nil)
-			w.mark(ref)
-			w.markUsers(ref)
-		}
 	case gatewayv1.KindReferenceGrant:
 		w.putGrant(ref, nil)
 	case KindAPIGrant:
@@ -368,7 +366,9 @@ func (w *World) translate(u *unit) {
 	case *gwapi.Gateway:
 		s.gateway(o)
 	case *gwapi.HTTPRoute:
-		s.httpRoute(o)
+		s.httpRoute(o, precedence)
+	case *gwapi.GRPCRoute:
+		s.grpcRoute(o)
 	default:
 		if u.ref.Kind == kindProxy {
 			for _, p := range w.proxies {
