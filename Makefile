@@ -134,6 +134,10 @@ valgrind: ## fetch Valgrind, which counts the instructions of Envoy, to bin/valg
 prometheus: ## fetch Prometheus, which runs the alerts and the queries of the dashboards in the tests, to bin/prometheus
 	@hack/prometheus.sh
 
+.PHONY: nginx
+nginx: ## fetch nginx, whose answers to Ingresses are compared, to bin/nginx
+	@hack/nginx.sh
+
 .PHONY: haproxy
 haproxy: ## fetch HAProxy, beside which make bench measures, to bin/haproxy
 	@hack/haproxy.sh
@@ -190,7 +194,7 @@ release: ## build a release in bin/release (make release VERSION=v0.2.0): archiv
 	@hack/release.sh '$(VERSION)'
 
 # What the specs run, besides bin/gatehouse.
-PARTS := build envoy postgres redis ratelimit kubernetes schemathesis mkdocs aioquic clients providers valgrind prometheus haproxy browser
+PARTS := build envoy postgres redis ratelimit kubernetes schemathesis mkdocs aioquic clients providers valgrind prometheus haproxy nginx browser
 
 .PHONY: test
 test: ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers
