@@ -54,7 +54,10 @@ func TestConformance(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-done })
 	options.GatewayClassName = className
 	options.CleanupBaseResources = false // the node ends with the test
-	options.ConformanceProfiles = []suite.ConformanceProfileName{suite.GatewayHTTPConformanceProfileName, suite.GatewayGRPCConformanceProfileName}
+	options.ConformanceProfiles = []suite.ConformanceProfileName{
+		suite.GatewayHTTPConformanceProfileName, suite.GatewayGRPCConformanceProfileName, suite.GatewayTLSConformanceProfileName,
+		suite.GatewayTCPConformanceProfileName, suite.GatewayUDPConformanceProfileName,
+	}
 	options.Implementation = confv1.Implementation{
 		Organization: "gatehouse-gateway", Project: "gatehouse", URL: "https://github.com/gatehouse-gateway/gatehouse",
 		Version: os.Getenv("VERSION"), Contact: []string{"https://github.com/gatehouse-gateway/gatehouse/issues"},

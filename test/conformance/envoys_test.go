@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,13 +78,26 @@ func deployment(g *gwapi.Gateway) *appsv1.Deployment {
 	}}
 }
 
-// service has the ports of all Gateways of the tests.
+// service has the ports of the listeners. Those of connections are the Envoy's own.
 func service(g *gwapi.Gateway) *corev1.Service {
-	return &corev1.Service{ObjectMeta: meta(g), Spec: corev1.ServiceSpec{
-		Selector: map[string]string{"envoy": string(g.UID)},
-		Ports: []corev1.ServicePort{
-			{Name: "http", Port: 80, TargetPort: intstr.FromInt32(8080)}, {Name: "http-alt", Port: 8080, TargetPort: intstr.FromInt32(8080)},
-			{Name: "https", Port: 443, TargetPort: intstr.FromInt32(8443)},
-		},
-	}}
+	s := &corev1.Service{ObjectMeta: meta(g), Spec: corev1.ServiceSpec{Selector: map[string]string{"envoy": string(g.UID)}}}
+	seen := map[string]bool{}
+	for _, l := range g.Spec.Listeners {
+		protocol, target := corev1.ProtocolTCP, int32(8080)
+		switch l.Protocol {
+		case gwapi.HTTPSProtocolType, gwapi.TLSProtocolType:
+			target = 8443
+		case gwapi.TCPProtocolType:
+			target = l.Port
+		case gwapi.UDPProtocolType:
+			protocol, target = corev1.ProtocolUDP, l.Port
+		}
+		name := fmt.Sprintf("%s-%d", strings.ToLower(string(protocol)), l.Port)
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: name, Protocol: protocol, Port: l.Port, TargetPort: intstr.FromInt32(target)})
+	}
+	return s
 }

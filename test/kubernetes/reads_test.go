@@ -20,6 +20,9 @@ var resources = map[string][2]string{
 	"globalconfig": {"gateway.gatehouse.dev/v1", "globalconfigs"},
 	"gateway":      {"gateway.networking.k8s.io/v1", "gateways"},
 	"httproute":    {"gateway.networking.k8s.io/v1", "httproutes"},
+	"tlsroute":     {"gateway.networking.k8s.io/v1", "tlsroutes"},
+	"tcproute":     {"gateway.networking.k8s.io/v1", "tcproutes"},
+	"udproute":     {"gateway.networking.k8s.io/v1", "udproutes"},
 	"grpcroute":    {"gateway.networking.k8s.io/v1", "grpcroutes"},
 	"lease":        {"coordination.k8s.io/v1", "leases"},
 }

@@ -97,6 +97,9 @@ func gatewayAPIKinds() []kind {
 		{gvk: api.WithKind(translate.KindGateway), object: &gwapi.Gateway{}, optional: true, without: without},
 		{gvk: api.WithKind(translate.KindHTTPRoute), object: &gwapi.HTTPRoute{}, optional: true, without: without},
 		{gvk: api.WithKind(translate.KindGRPCRoute), object: &gwapi.GRPCRoute{}, optional: true, without: "GRPCRoutes are not served"},
+		{gvk: api.WithKind(translate.KindTLSRoute), object: &gwapi.TLSRoute{}, optional: true, without: "TLSRoutes are not served"},
+		{gvk: api.WithKind(translate.KindTCPRoute), object: &gwapi.TCPRoute{}, optional: true, without: "TCPRoutes are not served"},
+		{gvk: api.WithKind(translate.KindUDPRoute), object: &gwapi.UDPRoute{}, optional: true, without: "UDPRoutes are not served"},
 		{
 			gvk: api.WithKind("ReferenceGrant"), object: &gwapi.ReferenceGrant{}, name: translate.KindAPIGrant, optional: true,
 			without: "references of the Gateway API to other namespaces are refused",

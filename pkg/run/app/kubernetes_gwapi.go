@@ -45,23 +45,49 @@ func cachedAPIObjects(ctx context.Context, watch *kube.Watch, controller string)
 	addRoute := func(kind string, o client.Object, before gwapi.RouteStatus) {
 		add(kind, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Route(before, b, controller) })
 	}
-	if watch.HasRead(translate.KindHTTPRoute) {
-		var list gwapi.HTTPRouteList
-		if err := watch.Cache().List(ctx, &list); err != nil {
+	var http gwapi.HTTPRouteList
+	var grpc gwapi.GRPCRouteList
+	var tls gwapi.TLSRouteList
+	var tcp gwapi.TCPRouteList
+	var udp gwapi.UDPRouteList
+	for _, routes := range []struct {
+		kind string
+		list client.ObjectList
+		add  func()
+	}{
+		{translate.KindHTTPRoute, &http, func() {
+			for i := range http.Items {
+				addRoute(translate.KindHTTPRoute, &http.Items[i], http.Items[i].Status.RouteStatus)
+			}
+		}},
+		{translate.KindGRPCRoute, &grpc, func() {
+			for i := range grpc.Items {
+				addRoute(translate.KindGRPCRoute, &grpc.Items[i], grpc.Items[i].Status.RouteStatus)
+			}
+		}},
+		{translate.KindTLSRoute, &tls, func() {
+			for i := range tls.Items {
+				addRoute(translate.KindTLSRoute, &tls.Items[i], tls.Items[i].Status.RouteStatus)
+			}
+		}},
+		{translate.KindTCPRoute, &tcp, func() {
+			for i := range tcp.Items {
+				addRoute(translate.KindTCPRoute, &tcp.Items[i], tcp.Items[i].Status.RouteStatus)
+			}
+		}},
+		{translate.KindUDPRoute, &udp, func() {
+			for i := range udp.Items {
+				addRoute(translate.KindUDPRoute, &udp.Items[i], udp.Items[i].Status.RouteStatus)
+			}
+		}},
+	} {
+		if !watch.HasRead(routes.kind) {
+			continue
+		}
+		if err := watch.Cache().List(ctx, routes.list); err != nil {
 			return nil, err
 		}
-		for i := range list.Items {
-			addRoute(translate.KindHTTPRoute, &list.Items[i], list.Items[i].Status.RouteStatus)
-		}
-	}
-	if watch.HasRead(translate.KindGRPCRoute) {
-		var list gwapi.GRPCRouteList
-		if err := watch.Cache().List(ctx, &list); err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			addRoute(translate.KindGRPCRoute, &list.Items[i], list.Items[i].Status.RouteStatus)
-		}
+		routes.add()
 	}
 	return objects, nil
 }

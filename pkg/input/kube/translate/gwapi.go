@@ -17,6 +17,9 @@ const (
 	KindGateway      = "Gateway"
 	KindHTTPRoute    = "HTTPRoute"
 	KindGRPCRoute    = "GRPCRoute"
+	KindTLSRoute     = "TLSRoute"
+	KindTCPRoute     = "TCPRoute"
+	KindUDPRoute     = "UDPRoute"
 	// KindAPIGrant is the Gateway API's ReferenceGrant. Gatehouse has a kind of its own with this name.
 	KindAPIGrant  = "ReferenceGrant.gateway.networking.k8s.io"
 	KindNamespace = "Namespace"
@@ -90,6 +93,12 @@ func apiUnit(object metav1.Object) (kind string, spec any) {
 		return KindHTTPRoute, o.Spec
 	case *gwapi.GRPCRoute:
 		return KindGRPCRoute, o.Spec
+	case *gwapi.TLSRoute:
+		return KindTLSRoute, o.Spec
+	case *gwapi.TCPRoute:
+		return KindTCPRoute, o.Spec
+	case *gwapi.UDPRoute:
+		return KindUDPRoute, o.Spec
 	}
 	return "", nil
 }
@@ -98,7 +107,9 @@ func apiUnit(object metav1.Object) (kind string, spec any) {
 func apiKinds() []string { return append([]string{KindGatewayClass, KindGateway}, RouteKinds()...) }
 
 // RouteKinds lists the kinds of the Gateway API's routes.
-func RouteKinds() []string { return []string{KindHTTPRoute, KindGRPCRoute} }
+func RouteKinds() []string {
+	return []string{KindHTTPRoute, KindGRPCRoute, KindTLSRoute, KindTCPRoute, KindUDPRoute}
+}
 
 // isNamedAPI reports whether an object without a namespace is one of a kind that has none.
 func isNamedAPI(object metav1.Object) bool {

@@ -24,8 +24,10 @@ type gatewayState struct {
 
 // listenerState is what routes need to know of a listener.
 type listenerState struct {
-	name   string
-	port   int32
+	name     string
+	port     int32
+	protocol gwapi.ProtocolType
+	// scheme is the protocol in lower case.
 	scheme string
 	// host is a name, *.SUFFIX or *.
 	host string
@@ -70,7 +72,14 @@ func (s *scope) gateway(o *gwapi.Gateway) {
 	reason, message := refusedGateway(o)
 	result := &GatewayResult{Addresses: s.addresses()}
 	s.api = result
-	ports := portsOfListeners(o.Spec.Listeners)
+	at := slices.IndexFunc(s.world.proxies, func(p *model.Proxy) bool { return p.Name == state.proxy })
+	proxy := model.NewProxy()
+	if proxy.Name = state.proxy; at >= 0 {
+		proxy = s.world.proxies[at]
+	} else {
+		s.make(proxy, "")
+	}
+	ports := portsOfListeners(o.Spec.Listeners, proxy)
 	valid := 0
 	for i := range o.Spec.Listeners {
 		l, r := s.listener(o, i, ports)
@@ -82,13 +91,8 @@ func (s *scope) gateway(o *gwapi.Gateway) {
 		}
 		state.listeners, result.Listeners = append(state.listeners, l), append(result.Listeners, r)
 	}
-	if !slices.ContainsFunc(s.world.proxies, func(p *model.Proxy) bool { return p.Name == state.proxy }) {
-		p := model.NewProxy()
-		p.Name = state.proxy
-		s.make(p, "")
-	}
 	for i, l := range state.listeners {
-		if l.refused == "" && s.hostService(state, l.host, fmt.Sprintf("spec.listeners[%d]", i)) != "" {
+		if l.refused == "" && modeOf(l.protocol) == "" && s.hostService(state, l.host, fmt.Sprintf("spec.listeners[%d]", i)) != "" {
 			s.serves[hostOn{s.of, l.host, l.scheme}] = struct{}{}
 		}
 	}
@@ -116,21 +120,37 @@ func refusedGateway(o *gwapi.Gateway) (reason gwapi.GatewayConditionReason, mess
 
 // listenerPorts are the ports of a Gateway that can be had, and those that two protocols want.
 type listenerPorts struct {
+	proxy  *model.Proxy
 	of     map[gwapi.ProtocolType]int32
 	shared map[int32]bool
 }
 
-// portsOfListeners returns the port of each protocol: a proxy has one for HTTP and one for HTTPS. The first one counts.
-func portsOfListeners(list []gwapi.Listener) listenerPorts {
-	p := listenerPorts{of: map[gwapi.ProtocolType]int32{}, shared: map[int32]bool{}}
+// portOwner returns the protocol whose port on a proxy a protocol has; empty means that it has ports of its own.
+func portOwner(protocol gwapi.ProtocolType) gwapi.ProtocolType {
+	switch protocol {
+	case gwapi.TLSProtocolType:
+		return gwapi.HTTPSProtocolType
+	case gwapi.TCPProtocolType, gwapi.UDPProtocolType:
+		return ""
+	}
+	return protocol
+}
+
+// portsOfListeners returns the port of each protocol: a proxy has one for HTTP, and one for HTTPS and TLS. The first one
+// counts.
+func portsOfListeners(list []gwapi.Listener, proxy *model.Proxy) listenerPorts {
+	p := listenerPorts{proxy: proxy, of: map[gwapi.ProtocolType]int32{}, shared: map[int32]bool{}}
 	protocols := map[int32]gwapi.ProtocolType{}
 	for _, l := range list {
+		if l.Protocol == gwapi.UDPProtocolType {
+			continue // its ports have numbers of their own
+		}
 		if had, is := protocols[l.Port]; is && had != l.Protocol {
 			p.shared[l.Port] = true
 		}
 		protocols[l.Port] = l.Protocol
-		if _, is := p.of[l.Protocol]; !is {
-			p.of[l.Protocol] = l.Port
+		if _, is := p.of[portOwner(l.Protocol)]; !is {
+			p.of[portOwner(l.Protocol)] = l.Port
 		}
 	}
 	return p
@@ -140,7 +160,8 @@ func portsOfListeners(list []gwapi.Listener) listenerPorts {
 func (s *scope) listener(o *gwapi.Gateway, i int, ports listenerPorts) (listenerState, ListenerResult) {
 	spec := &o.Spec.Listeners[i]
 	l := listenerState{
-		name: string(spec.Name), port: spec.Port, scheme: strings.ToLower(string(spec.Protocol)), host: hostname(spec.Hostname),
+		name: string(spec.Name), port: spec.Port, protocol: spec.Protocol, scheme: strings.ToLower(string(spec.Protocol)),
+		host: hostname(spec.Hostname),
 		from: gwapi.NamespacesFromSame,
 	}
 	r := ListenerResult{Name: spec.Name, SupportedKinds: []gwapi.RouteGroupKind{}}
@@ -202,28 +223,38 @@ func kindsOf(protocol gwapi.ProtocolType) []string {
 	switch protocol {
 	case gwapi.HTTPProtocolType, gwapi.HTTPSProtocolType:
 		return []string{KindHTTPRoute, KindGRPCRoute}
+	case gwapi.TLSProtocolType:
+		return []string{KindTLSRoute}
+	case gwapi.TCPProtocolType:
+		return []string{KindTCPRoute}
+	case gwapi.UDPProtocolType:
+		return []string{KindUDPRoute}
 	}
 	return nil
 }
 
 // refusedListener says why a listener serves nothing.
 func refusedListener(spec *gwapi.Listener, all []gwapi.Listener, ports listenerPorts) (accepted, conflict gwapi.ListenerConditionReason, message string) {
-	same := 0
+	same, owner := 0, portOwner(spec.Protocol)
 	for _, l := range all {
 		if l.Port == spec.Port && l.Protocol == spec.Protocol && hostname(l.Hostname) == hostname(spec.Hostname) {
 			same++
 		}
 	}
 	switch {
-	case spec.Protocol != gwapi.HTTPProtocolType && spec.Protocol != gwapi.HTTPSProtocolType:
-		return gwapi.ListenerReasonUnsupportedProtocol, "", fmt.Sprintf("the protocol %s is not supported: use HTTP or HTTPS", spec.Protocol)
-	case ports.shared[spec.Port]:
+	case kindsOf(spec.Protocol) == nil:
+		return gwapi.ListenerReasonUnsupportedProtocol, "", fmt.Sprintf("the protocol %s is not supported: use HTTP, HTTPS, TLS, TCP or UDP", spec.Protocol)
+	case spec.Protocol != gwapi.UDPProtocolType && ports.shared[spec.Port]:
 		return "", gwapi.ListenerReasonProtocolConflict, fmt.Sprintf("listeners of several protocols want port %d", spec.Port)
 	case same > 1:
 		return "", gwapi.ListenerReasonHostnameConflict, fmt.Sprintf("another listener has the same host name on port %d", spec.Port)
-	case ports.of[spec.Protocol] != spec.Port:
+	case owner != "" && ports.of[owner] != spec.Port:
 		return gwapi.ListenerReasonPortUnavailable, "", fmt.Sprintf("a Gateway has one port for %s, and listeners before this one have port %d",
-			spec.Protocol, ports.of[spec.Protocol])
+			owner, ports.of[owner])
+	case owner == "" && ports.proxy.PortRefusal(&model.Service{Mode: modeOf(spec.Protocol), Port: int(spec.Port)}) != "":
+		return gwapi.ListenerReasonPortUnavailable, "", "it " + ports.proxy.PortRefusal(&model.Service{Mode: modeOf(spec.Protocol), Port: int(spec.Port)})
+	case spec.Protocol == gwapi.TLSProtocolType && (spec.TLS == nil || text(spec.TLS.Mode, "") != string(gwapi.TLSModePassthrough)):
+		return gwapi.ListenerReasonUnsupportedValue, "", "tls.mode must be Passthrough for protocol TLS; protocol HTTPS decrypts"
 	case spec.Protocol == gwapi.HTTPSProtocolType && spec.TLS != nil && text(spec.TLS.Mode, string(gwapi.TLSModeTerminate)) != string(gwapi.TLSModeTerminate):
 		return gwapi.ListenerReasonUnsupportedValue, "", "tls.mode must be Terminate for protocol HTTPS"
 	case spec.TLS != nil && len(spec.TLS.Options) > 0:
@@ -272,8 +303,8 @@ func (s *scope) problemsOf(do func()) []Problem {
 	return wrong
 }
 
-// listenerFor returns the listener that takes the requests for a host over http or https: that with the narrowest host.
-func (g *gatewayState) listenerFor(host, scheme string) *listenerState {
+// closest returns the listener that takes what is for a host over http, https or tls: that with the narrowest host.
+func (g *gatewayState) closest(host, scheme string) *listenerState {
 	var best *listenerState
 	for i := range g.listeners {
 		l := &g.listeners[i]
@@ -292,19 +323,22 @@ func (s *scope) hostService(g *gatewayState, host, path string) string {
 		return ""
 	}
 	svc := model.NewService()
-	svc.Name, svc.FQDN = ownName(g.ref.Namespace, g.ref.Name, strings.Replace(host, "*", "_", 1)), host
+	svc.Name, svc.FQDN = ownName(g.ref.Namespace, g.ref.Name, wildcardless(host)), host
 	if len(svc.Validate()) > 0 {
 		return ""
 	}
 	s.make(svc, path)
 	s.make(&model.ProxyService{Proxy: g.proxy, Service: svc.Name}, path)
-	if l := g.listenerFor(host, "https"); l != nil {
+	if l := g.closest(host, "https"); l != nil {
 		for _, secret := range l.secrets {
 			s.make(&model.ServiceSecret{Service: svc.Name, Secret: secret}, path)
 		}
 	}
 	return svc.Name
 }
+
+// wildcardless returns a host name as a part of a name.
+func wildcardless(host string) string { return strings.Replace(host, "*", "_", 1) }
 
 // takes reports whether a listener takes routes of a namespace.
 func (s *scope) takes(g *gatewayState, l *listenerState) bool {

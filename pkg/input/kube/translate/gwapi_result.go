@@ -55,6 +55,6 @@ func Features() []gwapi.FeatureName {
 		"HTTPRouteBackendProtocolH2C", "HTTPRouteBackendProtocolWebSocket", "HTTPRouteBackendTimeout", "HTTPRouteHostRewrite",
 		"HTTPRouteMethodMatching", "HTTPRouteNamedRouteRule", "HTTPRoutePathRedirect", "HTTPRoutePathRewrite", "HTTPRoutePortRedirect",
 		"HTTPRouteQueryParamMatching", "HTTPRouteRequestMirror", "HTTPRouteRequestPercentageMirror", "HTTPRouteRequestTimeout",
-		"HTTPRouteResponseHeaderModification", "HTTPRouteSchemeRedirect", "ReferenceGrant",
+		"HTTPRouteResponseHeaderModification", "HTTPRouteSchemeRedirect", "ReferenceGrant", "TCPRoute", "TLSRoute", "UDPRoute",
 	}
 }

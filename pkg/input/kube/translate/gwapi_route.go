@@ -31,7 +31,7 @@ type binding struct {
 	left int
 }
 
-// parent is a Gateway that an HTTPRoute names. reason says why it does not take the route; empty means that it does.
+// parent is a Gateway that a route names. binding is nil for a route of connections. reason says why it does not take the route; empty means that it does.
 type parent struct {
 	*binding
 	reason  gwapi.RouteConditionReason
@@ -48,26 +48,23 @@ func (s *scope) httpRoute(o *gwapi.HTTPRoute, order precedenceOf) {
 	result := &RouteResult{}
 	rules := s.rules(o, order)
 	for i, ref := range o.Spec.ParentRefs {
-		if text(ref.Group, gwapi.GroupName) != gwapi.GroupName || text(ref.Kind, KindGateway) != KindGateway {
+		g := s.gatewayOf(&o.Spec.ParentRefs[i])
+		if g == nil {
 			continue
 		}
-		to := Ref{KindGateway, text(ref.Namespace, s.of.Namespace), string(ref.Name)}
-		s.use(to)
-		r := s.world.resultOf(to)
-		if r == nil || r.state == nil {
-			continue // it does not exist, or is another controller's
-		}
-		at := slices.IndexFunc(bindings, func(b *binding) bool { return b.gateway.ref == to })
+		at := slices.IndexFunc(bindings, func(b *binding) bool { return b.gateway == g })
 		if at < 0 {
 			at = len(bindings)
-			bindings = append(bindings, &binding{gateway: r.state, hosts: map[string]map[string]bool{}})
-			s.proxies = append(s.proxies, r.state.proxy)
+			bindings = append(bindings, &binding{gateway: g, hosts: map[string]map[string]bool{}})
 		}
-		reason, message := s.attach(o, &o.Spec.ParentRefs[i], bindings[at])
+		reason, message := s.attach(o.Spec.Hostnames, &o.Spec.ParentRefs[i], g, func(l *listenerState, hosts []string) (gwapi.RouteConditionReason, string) {
+			return s.addHosts(bindings[at], l, hosts)
+		})
 		parents = append(parents, parent{bindings[at], reason, message})
 		result.Parents = append(result.Parents, ParentResult{Ref: ref})
 	}
 	slices.Sort(s.proxies)
+	s.proxies = slices.Compact(s.proxies)
 	s.ignored = len(result.Parents) == 0
 	s.api = result
 	n, own := rules.matches(), 0
@@ -91,32 +88,49 @@ func (s *scope) httpRoute(o *gwapi.HTTPRoute, order precedenceOf) {
 	}
 }
 
-// attach finds the listeners of a parent that take the route, and adds the hosts that it then serves. The reason says
+// gatewayOf returns the Gateway that a parent is; nil if it does not exist, or is another controller's.
+func (s *scope) gatewayOf(ref *gwapi.ParentReference) *gatewayState {
+	if text(ref.Group, gwapi.GroupName) != gwapi.GroupName || text(ref.Kind, KindGateway) != KindGateway {
+		return nil
+	}
+	to := Ref{KindGateway, text(ref.Namespace, s.of.Namespace), string(ref.Name)}
+	s.use(to)
+	r := s.world.resultOf(to)
+	if r == nil || r.state == nil {
+		return nil
+	}
+	s.proxies = append(s.proxies, r.state.proxy)
+	return r.state
+}
+
+// attach finds the listeners of a Gateway that take the route, and adds the hosts that it then serves. The reason says
 // why there are none; empty means that there are some.
-func (s *scope) attach(o *gwapi.HTTPRoute, ref *gwapi.ParentReference, b *binding) (reason gwapi.RouteConditionReason, message string) {
+func (s *scope) attach(
+	hostnames []gwapi.Hostname, ref *gwapi.ParentReference, g *gatewayState, add func(*listenerState, []string) (gwapi.RouteConditionReason, string),
+) (reason gwapi.RouteConditionReason, message string) {
 	reason, message = gwapi.RouteReasonNoMatchingParent, "the Gateway has no listener with this sectionName and port"
-	for i := range b.gateway.listeners {
-		l := &b.gateway.listeners[i]
+	for i := range g.listeners {
+		l := &g.listeners[i]
 		if ref.SectionName != nil && string(*ref.SectionName) != l.name || ref.Port != nil && *ref.Port != l.port {
 			continue
 		}
-		if !slices.Contains(l.kinds, s.of.Kind) || !s.takes(b.gateway, l) {
+		if !slices.Contains(l.kinds, s.of.Kind) || !s.takes(g, l) {
 			reason, message = rank(reason, message, gwapi.RouteReasonNotAllowedByListeners, "allowedRoutes of the listener does not allow it")
 			continue
 		}
-		hosts := hostsFor(o, l)
+		hosts := hostsFor(hostnames, l)
 		if len(hosts) == 0 {
 			reason, message = rank(reason, message, gwapi.RouteReasonNoMatchingListenerHostname, "no host name of it is one of the listener's")
 			continue
 		}
-		if names := s.attached[b.gateway.ref]; !slices.Contains(names, l.name) {
-			s.attached[b.gateway.ref] = append(names, l.name)
+		if names := s.attached[g.ref]; !slices.Contains(names, l.name) {
+			s.attached[g.ref] = append(names, l.name)
 		}
 		if l.refused != "" {
 			reason, message = rank(reason, message, gwapi.RouteReasonNoMatchingParent, "listener "+l.name+" serves nothing: "+l.refused)
 			continue
 		}
-		why, what := s.addHosts(b, l, hosts)
+		why, what := add(l, hosts)
 		reason, message = rank(reason, message, why, what)
 	}
 	return reason, message
@@ -126,7 +140,7 @@ func (s *scope) attach(o *gwapi.HTTPRoute, ref *gwapi.ParentReference, b *bindin
 func rank(r gwapi.RouteConditionReason, message string, now gwapi.RouteConditionReason, nowMessage string) (gwapi.RouteConditionReason, string) {
 	order := []gwapi.RouteConditionReason{
 		gwapi.RouteReasonNoMatchingParent, gwapi.RouteReasonNotAllowedByListeners, gwapi.RouteReasonNoMatchingListenerHostname,
-		reasonHostNotAllowed, reasonHostConflict, "",
+		gwapi.RouteReasonUnsupportedValue, reasonHostNotAllowed, reasonHostConflict, "",
 	}
 	if slices.Index(order, now) >= slices.Index(order, r) {
 		return now, nowMessage
@@ -135,12 +149,12 @@ func rank(r gwapi.RouteConditionReason, message string, now gwapi.RouteCondition
 }
 
 // hostsFor lists the hosts of a route that a listener has.
-func hostsFor(o *gwapi.HTTPRoute, l *listenerState) (hosts []string) {
-	if len(o.Spec.Hostnames) == 0 {
+func hostsFor(hostnames []gwapi.Hostname, l *listenerState) (hosts []string) {
+	if len(hostnames) == 0 {
 		return []string{l.host}
 	}
-	for i := range o.Spec.Hostnames {
-		if h := intersection(l.host, hostname(&o.Spec.Hostnames[i])); h != "" && !slices.Contains(hosts, h) {
+	for i := range hostnames {
+		if h := intersection(l.host, hostname(&hostnames[i])); h != "" && !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)
 		}
 	}
@@ -153,7 +167,7 @@ func (s *scope) addHosts(b *binding, l *listenerState, hosts []string) (reason g
 	served := 0
 	for _, h := range hosts {
 		switch {
-		case b.gateway.listenerFor(h, l.scheme) != l:
+		case b.gateway.closest(h, l.scheme) != l:
 			reason, message = cmp.Or(reason, gwapi.RouteReasonNoMatchingListenerHostname), cmp.Or(message, "another listener has the host "+h)
 			continue
 		case !s.world.hosts.allow(s.of.Namespace, h):
@@ -192,7 +206,9 @@ func (s *scope) bind(b *binding, rules *rulesReading, room int) (added int) {
 		}
 	}
 	both := func(scheme string) bool {
-		return slices.ContainsFunc(b.gateway.listeners, func(l listenerState) bool { return l.scheme != scheme && l.refused == "" })
+		return slices.ContainsFunc(b.gateway.listeners, func(l listenerState) bool {
+			return l.scheme != scheme && l.refused == "" && modeOf(l.protocol) == ""
+		})
 	}
 	for _, host := range slices.Sorted(maps.Keys(b.hosts)) {
 		service := s.hostService(b.gateway, host, "spec")
@@ -226,7 +242,7 @@ func (b *binding) gaps(s *scope) map[string]map[string]bool {
 		if all[hostOn{h.gateway, h.host, scheme}] > 0 {
 			continue
 		}
-		l, next := b.gateway.listenerFor(h.host, scheme), nextWider(all, h, scheme)
+		l, next := b.gateway.closest(h.host, scheme), nextWider(all, h, scheme)
 		if l == nil || next == "" || !covers(l.host, next) || !b.hosts[next][scheme] {
 			continue
 		}
@@ -288,7 +304,7 @@ func (r *rulesReading) verdicts(kind string, p parent) []Verdict {
 	case reason != "":
 	case r.refused > 0:
 		partial(gwapi.RouteReasonUnsupportedValue, "Dropped Rule: requests for it are answered with 500: %s", r.refusedMessage)
-	case p.left > 0:
+	case p.binding != nil && p.left > 0:
 		partial(reasonTooManyRoutes, "it does not serve %d hosts that other routes serve over the other one of HTTP and HTTPS: "+
 			"one %s may be %d routes", p.left, kind, maxRoutesOfOne)
 	}

@@ -369,6 +369,12 @@ func (w *World) translate(u *unit) {
 		s.httpRoute(o, precedence)
 	case *gwapi.GRPCRoute:
 		s.grpcRoute(o)
+	case *gwapi.TLSRoute:
+		s.connections(u, tlsRoute(o))
+	case *gwapi.TCPRoute:
+		s.connections(u, tcpRoute(o))
+	case *gwapi.UDPRoute:
+		s.connections(u, udpRoute(o))
 	default:
 		if u.ref.Kind == kindProxy {
 			for _, p := range w.proxies {
