@@ -219,8 +219,9 @@ test-cluster: image-files ratelimit redis postgres ## start a real Kubernetes no
 	@echo "make test-cluster: everything passed"
 
 .PHONY: conformance
-conformance: image-files kubernetes ## run the conformance tests of the Gateway API on a node of Kubernetes (needs root; minutes)
+conformance: image-files ## run the conformance tests of the Gateway API on a node of Kubernetes (needs root; minutes)
 	@hack/cluster.sh check
+	@hack/kubernetes.sh all
 	@hack/cluster-image.sh bin/conformance gatehouse gateway-api gateway-api-dns
 	@go test -C test/conformance -c -o $(CURDIR)/bin/conformance/conformance.test .
 	hack/cluster.sh run hack/conformance.sh $(ARGS)

@@ -21,7 +21,9 @@ type reading struct {
 	made *settings
 }
 
-func (t *translation) reading(s *source) *reading { return &reading{source: s, all: t, used: map[string]bool{}} }
+func (t *translation) reading(s *source) *reading {
+	return &reading{source: s, all: t, used: map[string]bool{}}
+}
 
 // value returns an annotation of ingress-nginx, which then counts as read.
 func (r *reading) value(name string) (string, bool) {
