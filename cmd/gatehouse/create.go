@@ -31,7 +31,7 @@ func newCreate() *cobra.Command {
 		Example: `  gatehouse create upstream web ip=10.0.0.1 port=8080
   gatehouse create service shop fqdn=shop.example.com
   gatehouse create route shop/root prefix=/ config.timeouts.request=5s
-  gatehouse create filter limit type=http_filter_ratelimit config=@limit.yaml
+  gatehouse create filter limit type=ratelimit config=@limit.yaml
   gatehouse create key partners/mobile description="the phone app"`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeNewObject,

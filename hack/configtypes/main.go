@@ -141,10 +141,10 @@ func withSections(path string, sections map[string]string) (file, error) {
 
 // table returns the table of docs/api.md.
 func table(types []configType) string {
-	rows := "| type | attached to | what it does | page |\n|---|---|---|---|\n"
+	rows := "| type | short | attached to | what it does | page |\n|---|---|---|---|---|\n"
 	for _, t := range types {
 		first, _, _ := strings.Cut(t.spec.doc.description+" ", ". ")
-		rows += fmt.Sprintf("| `%s` | %s | %s | [%s](%s) |\n", t.name, strings.Join(t.on, ", "), strings.TrimSuffix(first, "."), t.spec.doc.page, t.spec.doc.page)
+		rows += fmt.Sprintf("| `%s` | `%s` | %s | %s | [%s](%s) |\n", t.name, model.ShortType(t.name), strings.Join(t.on, ", "), strings.TrimSuffix(first, "."), t.spec.doc.page, t.spec.doc.page)
 	}
 	return rows
 }
@@ -165,11 +165,16 @@ type GlobalConfigType string
 `, attached(filters, "host"), strings.Join(names(filters), ";"), strings.Join(names(globals), ";"))
 }
 
+// names are all names of types: the long ones, then the short ones.
 func names(types []configType) (list []string) {
+	var short []string
 	for _, t := range types {
 		list = append(list, t.name)
+		if s := model.ShortType(t.name); s != t.name {
+			short = append(short, s)
+		}
 	}
-	return list
+	return append(list, short...)
 }
 
 // attached says which types can be attached to what; service is the word for a service.
@@ -187,6 +192,9 @@ func attached(types []configType, service string) string {
 		if len(fit) > 0 {
 			sentences = append(sentences, "On "+place.words+": "+strings.Join(fit, ", ")+".")
 		}
+	}
+	if len(names(types)) > len(types) {
+		sentences = append(sentences, "Each type also has a short name, without http_filter_, route_filter_ or vh_filter_.")
 	}
 	return strings.Join(sentences, " ")
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 const schemas = "#/components/schemas/"
@@ -61,8 +63,16 @@ const schemasKey = "x-schemas"
 
 func schemasOf(types []configType) *yaml.Node {
 	m := mapping()
+	add := func(name string, t configType) {
+		m.Content = append(m.Content, scalar(name), list(forms([]configType{t})))
+	}
 	for _, t := range types {
-		m.Content = append(m.Content, scalar(t.name), list(forms([]configType{t})))
+		add(t.name, t)
+	}
+	for _, t := range types {
+		if short := model.ShortType(t.name); short != t.name {
+			add(short, t)
+		}
 	}
 	return m
 }

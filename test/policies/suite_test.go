@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
@@ -86,7 +87,7 @@ func newWorld(p policy) *world {
 		p.given(w)
 	}
 	w.post("/filter", "Filter_name=f", "Filter_type="+p.kind, "Filter_config="+p.config)
-	w.post("/filter", "Filter_name=g", "Filter_type="+p.kind, "Filter_config="+p.changed)
+	w.post("/filter", "Filter_name=g", "Filter_type="+model.ShortType(p.kind), "Filter_config="+p.changed)
 	w.post("/service/shop/route?wait=applied", "Route_Name=empty", "Route_prefix=/empty")
 	return w
 }

@@ -12,7 +12,7 @@ import (
 
 var _ = Describe("A filter whose configuration is of another type", func() {
 	filter := &model.ParsedFilter{
-		Filter: &model.Filter{Name: "each", Type: "route_filter_headers"}, Spec: &model.RateLimitFilter{},
+		Filter: &model.Filter{Name: "each", Type: "route_filter_headers"}, Type: "route_filter_headers", Spec: &model.RateLimitFilter{},
 	}
 	service := &model.Service{Name: "shop", FQDN: "shop.example.com"}
 
@@ -42,7 +42,7 @@ var _ = Describe("A service whose routes would have many copies of a descriptor 
 		set := base64.StdEncoding.EncodeToString(make([]byte, 8192-16))
 		tree := &model.ServiceTree{
 			Service: &model.Service{Name: "shop", FQDN: "shop.example.com"}, Routes: make([]*model.RouteTree, 2052),
-			Filters: []*model.ParsedFilter{{Filter: &model.Filter{Name: "json", Type: model.FilterGRPCJSON}, Spec: &model.GRPCJSONFilter{DescriptorSet: set}}},
+			Filters: []*model.ParsedFilter{{Filter: &model.Filter{Name: "json", Type: model.FilterGRPCJSON}, Type: model.FilterGRPCJSON, Spec: &model.GRPCJSONFilter{DescriptorSet: set}}},
 		}
 		Expect(compile.ClosedHost(tree)).To(BeNil())
 		tree.Routes = make([]*model.RouteTree, 2053)

@@ -12,7 +12,7 @@ import (
 
 // parsed returns a filter that is attached to something.
 func parsed(name, kind string, spec model.Spec) *model.ParsedFilter {
-	return &model.ParsedFilter{Filter: &model.Filter{Name: name, Type: kind}, Spec: spec}
+	return &model.ParsedFilter{Filter: &model.Filter{Name: name, Type: kind}, Type: kind, Spec: spec}
 }
 
 // routeWith returns a route of shop with filters.

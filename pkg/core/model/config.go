@@ -345,11 +345,11 @@ func (c *Config) parsed(key Key, obj Object) Object {
 	case *List:
 		return o.Parse()
 	case *ParsedFilter:
-		return &ParsedFilter{o.Filter, Learned(o.Spec, c.learned[key]), o.Fault}
+		return &ParsedFilter{o.Filter, o.Type, Learned(o.Spec, c.learned[key]), o.Fault}
 	case *Upstream:
 		return o.Discovered(c.endpoints[key] != nil)
 	case *ParsedGlobalConfig:
-		return &ParsedGlobalConfig{o.GlobalConfig, Learned(o.Spec, c.learned[key]), o.Fault}
+		return &ParsedGlobalConfig{o.GlobalConfig, o.Type, Learned(o.Spec, c.learned[key]), o.Fault}
 	}
 	return obj
 }

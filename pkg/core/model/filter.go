@@ -21,6 +21,8 @@ type Filter struct {
 // parsed every filter when it comes in, so that nothing behind it reads JSON.
 type ParsedFilter struct {
 	*Filter
+	// Type is the long name of the type, however it was written.
+	Type string
 	// Spec is the configuration as far as it can be read; nil means not at all,
 	// or that the type is not known.
 	Spec Spec
@@ -32,7 +34,7 @@ type ParsedFilter struct {
 func (f *Filter) Parse() *ParsedFilter {
 	var v validator
 	spec := v.config("Filter_type", "Filter_config", f.Name, f.Type, f.Config, filterTypes())
-	return &ParsedFilter{f, spec, v.fault()}
+	return &ParsedFilter{f, f.TypeName(), spec, v.fault()}
 }
 
 // Names implements Namer: what the configuration names.

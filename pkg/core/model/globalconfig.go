@@ -19,6 +19,8 @@ type GlobalConfig struct {
 // parsed every global config when it comes in, so that nothing behind it reads JSON.
 type ParsedGlobalConfig struct {
 	*GlobalConfig
+	// Type is the long name of the type, however it was written.
+	Type string
 	// Spec is the configuration as far as it can be read; nil means not at all,
 	// or that the type is not known.
 	Spec Spec
@@ -30,7 +32,7 @@ type ParsedGlobalConfig struct {
 func (g *GlobalConfig) Parse() *ParsedGlobalConfig {
 	var v validator
 	spec := v.config("globalconfig_type", "config", g.Name, g.Type, g.Config, globalConfigTypes())
-	return &ParsedGlobalConfig{g, spec, v.fault()}
+	return &ParsedGlobalConfig{g, g.TypeName(), spec, v.fault()}
 }
 
 // Names implements Namer: what the configuration names.

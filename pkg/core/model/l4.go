@@ -61,7 +61,7 @@ const MaxL4Ports = 100
 // does. Most are about requests. Envoy looks up countries when a connection already has its filters, and a backend that
 // speaks first would have told the client something.
 func (f *Filter) L4Refusal() string {
-	if f.Type != FilterIPAccess {
+	if f.TypeName() != FilterIPAccess {
 		return fmt.Sprintf("is of type %q, which is about requests", f.Type)
 	}
 	if access, ok := f.Parse().Spec.(*IPAccessFilter); ok && access.Locates() {

@@ -91,7 +91,7 @@ func (v *validator) lists(field string, names []string) {
 
 // ListType returns the type of the lists that filters of a type name; empty means that they name none.
 func (f *Filter) ListType() string {
-	switch f.Type {
+	switch f.TypeName() {
 	case FilterIPAccess, FilterRBAC, FilterMaintenance:
 		return ListAddresses
 	case FilterHeaders:

@@ -193,14 +193,16 @@ const (
 )
 
 // ConfigTypes lists the types of filters, of global configs or of lists.
-func ConfigTypes(kind Kind) []string {
+func ConfigTypes(kind Kind) []string { return typeNames(typesOf(kind)) }
+
+func typesOf(kind Kind) []configType {
 	switch kind {
 	case KindGlobalConfig:
-		return typeNames(globalConfigTypes())
+		return globalConfigTypes()
 	case KindList:
-		return typeNames(listTypes())
+		return listTypes()
 	}
-	return typeNames(filterTypes())
+	return filterTypes()
 }
 
 // answering is what a route does that has no need of an upstream.
@@ -223,15 +225,7 @@ func AddsUp(filterType string) bool {
 	return t.addsUp
 }
 
-func findType(types []configType, name string) (configType, bool) {
-	at := slices.IndexFunc(types, func(t configType) bool { return t.name == name })
-	if at < 0 {
-		return configType{}, false
-	}
-	return types[at], true
-}
-
-// typeNames lists the types for a message.
+// typeNames lists the types.
 func typeNames(types []configType) []string {
 	names := make([]string, len(types))
 	for i, t := range types {
@@ -256,7 +250,7 @@ func (v *validator) config(typeField, configField, name, typeName string, config
 	case slices.Contains(laterTypes(), typeName):
 		v.add(typeField, "%q is not supported yet", typeName)
 	default:
-		v.oneOf(typeField, typeName, typeNames(types))
+		v.unknownType(typeField, typeName, types)
 	}
 	return nil
 }

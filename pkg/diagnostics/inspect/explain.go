@@ -107,7 +107,7 @@ func linksOf(r store.Reader, proxy string, a *explain.Answer, filterType string)
 		if model.IsKind(err, model.NotFound) {
 			return nil
 		}
-		if err == nil && f.Type == filterType && !slices.Contains(names, name) {
+		if err == nil && f.TypeName() == filterType && !slices.Contains(names, name) {
 			names, found = append(names, name), append(found, at)
 		}
 		return err

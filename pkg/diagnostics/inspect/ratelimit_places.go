@@ -67,7 +67,7 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 // connections applies.
 func connectionPlaces(configs []*model.GlobalConfig) []limitPlace {
 	for _, g := range configs {
-		if g.Type != model.GlobalConfigConnections {
+		if g.TypeName() != model.GlobalConfigConnections {
 			continue
 		}
 		if c, ok := g.Parse().Spec.(*model.ConnectionsConfig); ok && c.Limit != nil {

@@ -128,7 +128,7 @@ func read(r store.Reader, svc *model.Service, proxy string) ([]model.Object, err
 // follow adds an object with the objects that it attaches, those that these name, and
 // those that those name; of global configs, only logins.
 func (g *reading) follow(obj model.Object) error {
-	if c, ok := obj.(*model.GlobalConfig); ok && c.Type != model.GlobalConfigOAuth {
+	if c, ok := obj.(*model.GlobalConfig); ok && c.TypeName() != model.GlobalConfigOAuth {
 		return nil
 	}
 	if l, ok := obj.(*model.ProxyGlobalConfig); ok {

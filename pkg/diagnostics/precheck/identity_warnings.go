@@ -114,7 +114,7 @@ func (w warner) unknown(link model.Key, wants identity) (missing identity, route
 }
 
 func hasType(filters []*model.Filter, kind string) bool {
-	return slices.ContainsFunc(filters, func(f *model.Filter) bool { return f.Type == kind })
+	return slices.ContainsFunc(filters, func(f *model.Filter) bool { return f.TypeName() == kind })
 }
 
 // readKeys reports whether one of the filters requires or accepts API keys.
@@ -129,13 +129,13 @@ func readKeys(filters []*model.Filter) bool {
 func verifyTokens(filters []*model.Filter) bool {
 	return slices.ContainsFunc(filters, func(f *model.Filter) bool {
 		either, _ := f.Parse().Spec.(*model.AnyOfFilter)
-		return f.Type == model.FilterJWT || either != nil && either.JWT != nil
+		return f.TypeName() == model.FilterJWT || either != nil && either.JWT != nil
 	})
 }
 
 // saysWho reports whether a filter of a service replaces the logins of its proxies.
 func saysWho(f *model.Filter) bool {
-	return f.Type == model.FilterJWT || f.Type == model.FilterBasicAuth || f.Type == model.FilterAnyOf
+	return slices.Contains([]string{model.FilterJWT, model.FilterBasicAuth, model.FilterAnyOf}, f.TypeName())
 }
 
 // identityOf returns what the service of a link learns about the client, including from the logins of its
@@ -171,7 +171,7 @@ func (w warner) identityOf(link model.Key) (identity, error) {
 // addBereft adds the filters of a service that may need what a detached filter provided about the client.
 func (w warner) addBereft(link model.Key) error {
 	f, found, err := find[*model.Filter](w.reader, link.Attached())
-	if err != nil || !found || !saysWho(f) && f.Type != model.FilterOIDC && f.Type != model.FilterAPIKey && f.Type != model.FilterConsumer {
+	if err != nil || !found || !saysWho(f) && !slices.Contains([]string{model.FilterOIDC, model.FilterAPIKey, model.FilterConsumer}, f.TypeName()) {
 		return err
 	}
 	service := model.ServiceKey(link.Part(model.KindService))
@@ -193,7 +193,7 @@ func (w warner) addBereft(link model.Key) error {
 			if err != nil {
 				return err
 			}
-			if found && (f.Type == model.FilterRBAC || f.Type == model.FilterRateLimit) {
+			if found && slices.Contains([]string{model.FilterRBAC, model.FilterRateLimit}, f.TypeName()) {
 				w.attachments[l.Key()] = true
 			}
 		}

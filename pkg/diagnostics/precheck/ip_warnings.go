@@ -67,7 +67,7 @@ func trustsClients(p *model.Proxy) bool {
 // trustingProxies returns the proxies that serve a link to a vh_filter_ipaccess and trust clients.
 func (w warner) trustingProxies(link model.Key) ([]*model.Proxy, error) {
 	f, found, err := find[*model.Filter](w.reader, link.Attached())
-	if !found || f.Type != model.FilterIPAccess {
+	if !found || f.TypeName() != model.FilterIPAccess {
 		return nil, err
 	}
 	proxies, err := w.proxiesOf(link, maxAttachments)

@@ -28,7 +28,7 @@ func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
 			if !written {
 				continue
 			}
-			if list = append(list, adviseCalls(f)...); advisers[f.Type] != nil && !isPlainLimit(f) {
+			if list = append(list, adviseCalls(f)...); advisers[f.TypeName()] != nil && !isPlainLimit(f) {
 				err = w.addLinks([]model.Key{c.Key}, true)
 			}
 		case c.After != nil:
@@ -45,10 +45,10 @@ func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !found || advisers[f.Type] == nil || link.Kind == model.KindProxyFilter { // which is not for one service
+		if !found || advisers[f.TypeName()] == nil || link.Kind == model.KindProxyFilter { // which is not for one service
 			continue // or deleted again in the same transaction
 		}
-		what, err := advisers[f.Type](link, f)
+		what, err := advisers[f.TypeName()](link, f)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func (w warner) adviseLogs() func(model.Key, *model.Filter) (string, error) {
 		all, err := readInForce(w.reader)
 		maps.DeleteFunc(all, func(_ model.Key, obj model.Object) bool {
 			g, is := obj.(*model.GlobalConfig)
-			return is && g.Type != model.GlobalConfigAccessLog
+			return is && g.TypeName() != model.GlobalConfigAccessLog
 		})
 		return all, err
 	})

@@ -91,8 +91,10 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 	)
 
 	DescribeTable("is given for", func(stored []model.Object, change func(store.Writer) error, want ...string) {
-		told := slices.DeleteFunc(warned(stored, change), func(text string) bool { return !strings.HasPrefix(text, "/service/") }) // of logins
-		Expect(told).To(HaveExactElements(want))
+		for _, stored := range [][]model.Object{stored, shortened(stored)} {
+			told := slices.DeleteFunc(warned(stored, change), func(text string) bool { return !strings.HasPrefix(text, "/service/") }) // of logins
+			Expect(told).To(HaveExactElements(want))
+		}
 	},
 		Entry("claims that nothing verifies", with(rules), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
 		Entry("claims that are added to a rule", with(plain, on("plain")), replace(of("plain", model.FilterRBAC, string(rules.Config))), "/service/shop/filter/plain "+noClaim),
@@ -140,3 +142,21 @@ var _ = Describe("A warning about a filter that does not fit where it is", func(
 		Entry("a limit on a route of a service that redirects", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), on("moved")), insert(on("limit")), "/service/shop/filter/limit "+notForwarded),
 	)
 })
+
+// shortened returns objects with the short names of their types.
+func shortened(objects []model.Object) []model.Object {
+	list := slices.Clone(objects)
+	for i, obj := range list {
+		switch o := obj.(type) {
+		case *model.Filter:
+			f := *o
+			f.Type = model.ShortType(f.Type)
+			list[i] = &f
+		case *model.GlobalConfig:
+			g := *o
+			g.Type = model.ShortType(g.Type)
+			list[i] = &g
+		}
+	}
+	return list
+}

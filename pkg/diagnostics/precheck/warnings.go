@@ -201,7 +201,7 @@ func (w warner) attachment(link model.Key) (*attachment, error) {
 		return nil, nil // deleted again in the same transaction
 	case err != nil:
 		return nil, err
-	case filter.Type != model.FilterRateLimit:
+	case filter.TypeName() != model.FilterRateLimit:
 		return nil, nil
 	}
 	p := &attachment{filter: filter.Parse()}

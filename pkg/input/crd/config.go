@@ -110,7 +110,7 @@ func (e *exporter) filters() {
 		f := e.source.objects[key].(*model.Filter)
 		m := e.meta(objectName(f.Name), f.Name, f.Tags)
 		config, original := rawJSON(f.Config), rawJSON(f.Config)
-		if text := textAt(config, clientSecret); f.Type == model.FilterOIDC && text != "" {
+		if text := textAt(config, clientSecret); f.TypeName() == model.FilterOIDC && text != "" {
 			name := e.inlineSecret(f.Name, "client-secret", text)
 			original = edit(original, clientSecret, func(json.RawMessage) json.RawMessage { return []byte(redactedInString) })
 			config = edit(config, clientSecret, func(json.RawMessage) json.RawMessage {
@@ -127,7 +127,7 @@ func (e *exporter) filters() {
 		if c, ok := f.Parse().Spec.(*model.AccessLogFilter); ok {
 			config = jsonText(model.AccessLogFilter{Logs: e.logs(key, c.Logs)})
 		}
-		config = e.rename(f.Type, config)
+		config = e.rename(f.TypeName(), config)
 		noteConfig(&m, config, original)
 		if len(config) > 262144 {
 			e.add("%s: filter_config has %d bytes; a RouteFilter has at most 262144", key.Path(), len(config))
@@ -184,8 +184,8 @@ func (e *exporter) globalConfigs() {
 	for _, key := range e.source.keys(model.KindGlobalConfig, "") {
 		g := e.source.objects[key].(*model.GlobalConfig)
 		original := rawJSON(g.Config)
-		config := e.rename(g.Type, original)
-		if g.Type == model.GlobalConfigOAuth {
+		config := e.rename(g.TypeName(), original)
+		if g.TypeName() == model.GlobalConfigOAuth {
 			for _, path := range namespacesIn() {
 				config = edit(config, path, func(json.RawMessage) json.RawMessage { return nil })
 			}

@@ -212,7 +212,7 @@ func (i *importer) filters() {
 		f := &model.Filter{
 			Name: nameOf(o.ObjectMeta, i.several), Type: string(o.Spec.Type), Tags: model.NewTags(tagsOf(o.ObjectMeta)),
 		}
-		f.Config = i.config("RouteFilter "+o.Name, o.ObjectMeta, string(o.Spec.Type), o.Spec.RouteFilterConfig.Config)
+		f.Config = i.config("RouteFilter "+o.Name, o.ObjectMeta, f.TypeName(), o.Spec.RouteFilterConfig.Config)
 		i.put("RouteFilter "+o.Name, f)
 	}
 }
@@ -223,7 +223,7 @@ func (i *importer) globalConfigs() {
 		g := &model.GlobalConfig{
 			Name: nameOf(o.ObjectMeta, i.several), Type: string(o.Spec.Type), Tags: model.NewTags(tagsOf(o.ObjectMeta)),
 		}
-		g.Config = i.config("GlobalConfig "+o.Name, o.ObjectMeta, string(o.Spec.Type), o.Spec.Config)
+		g.Config = i.config("GlobalConfig "+o.Name, o.ObjectMeta, g.TypeName(), o.Spec.Config)
 		i.put("GlobalConfig "+o.Name, g)
 		if o.Spec.Proxy != "" && o.Spec.Proxy != gatewayv1.Unattached {
 			i.link(model.ProxyGlobalConfigKey(i.proxy(string(o.Spec.Proxy)), g.Name))

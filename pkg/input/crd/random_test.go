@@ -249,10 +249,18 @@ func (m *maker) configure(f *model.Filter) {
 		}
 		f.Type, f.Config = model.FilterOIDC, model.JSON(config+`,"issuer":"https://idp.example.com","scopes":["email"]}`)
 	}
+	if m.coin() {
+		f.Type = model.ShortType(f.Type)
+	}
 	Expect(f.Validate()).To(BeEmpty(), "%s", f.Config)
 }
 
 func (m *maker) configureGlobal(g *model.GlobalConfig) {
+	defer func() {
+		if m.coin() {
+			g.Type = model.ShortType(g.Type)
+		}
+	}()
 	secret, upstream := m.one(model.KindSecret), m.one(model.KindUpstream)
 	if secret == "" {
 		g.Type, g.Config = model.GlobalConfigRateLimit, `{"domain":"shop","descriptors":[{"key":"remote_address","rate_limit":{"unit":"second","requests_per_unit":1}}]}`

@@ -108,7 +108,7 @@ func (s schemas) typed(name, typeKey, configKey, all, field string, kind model.K
 	var rules []any
 	for _, word := range slices.Sorted(slices.Values(model.ConfigTypes(kind))) {
 		rules = append(rules, map[string]any{
-			"if":   map[string]any{"properties": map[string]any{typeKey: map[string]any{"const": word}}, "required": []any{typeKey}},
+			"if":   map[string]any{"properties": map[string]any{typeKey: map[string]any{"enum": []any{word, model.ShortType(word)}}}, "required": []any{typeKey}},
 			"then": map[string]any{"properties": map[string]any{configKey: map[string]any{"anyOf": forms[word]}}},
 		})
 	}

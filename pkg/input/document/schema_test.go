@@ -75,7 +75,7 @@ var _ = Describe("The JSON Schema of documents", Ordered, func() {
 				Examples []any
 				AllOf    []struct {
 					If struct {
-						Properties map[string]struct{ Const string }
+						Properties map[string]struct{ Enum []string }
 					}
 					Then struct {
 						Properties map[string]struct {
@@ -90,22 +90,26 @@ var _ = Describe("The JSON Schema of documents", Ordered, func() {
 		Expect(json.Unmarshal(raw, &text)).To(Succeed())
 		for _, rule := range text.Defs["ConfigFilter"].AllOf {
 			for _, form := range rule.Then.Properties["filter_config"].AnyOf {
-				list.Filters = append(list.Filters, map[string]any{
-					"filter_name": "f", "filter_type": rule.If.Properties["filter_type"].Const,
-					"filter_config": text.Defs[strings.TrimPrefix(form.Ref, "#/$defs/")].Examples[0],
-				})
+				for _, name := range rule.If.Properties["filter_type"].Enum {
+					list.Filters = append(list.Filters, map[string]any{
+						"filter_name": "f", "filter_type": name,
+						"filter_config": text.Defs[strings.TrimPrefix(form.Ref, "#/$defs/")].Examples[0],
+					})
+				}
 			}
 		}
 		for _, rule := range text.Defs["ConfigGlobalconfig"].AllOf {
 			for _, form := range rule.Then.Properties["config"].AnyOf {
-				list.Globalconfigs = append(list.Globalconfigs, map[string]any{
-					"globalconfig_name": "g", "globalconfig_type": rule.If.Properties["globalconfig_type"].Const,
-					"config": text.Defs[strings.TrimPrefix(form.Ref, "#/$defs/")].Examples[0],
-				})
+				for _, name := range rule.If.Properties["globalconfig_type"].Enum {
+					list.Globalconfigs = append(list.Globalconfigs, map[string]any{
+						"globalconfig_name": "g", "globalconfig_type": name,
+						"config": text.Defs[strings.TrimPrefix(form.Ref, "#/$defs/")].Examples[0],
+					})
+				}
 			}
 		}
-		Expect(list.Filters).To(HaveLen(len(model.ConfigTypes(model.KindFilter)) + 1)) // rate limits have two forms
-		Expect(list.Globalconfigs).To(HaveLen(len(model.ConfigTypes(model.KindGlobalConfig))))
+		Expect(list.Filters).To(HaveLen(len(model.WrittenTypes(model.KindFilter)) + 2)) // rate limits have two forms
+		Expect(list.Globalconfigs).To(HaveLen(len(model.WrittenTypes(model.KindGlobalConfig))))
 		whole, err := yaml.Marshal(list)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(validate("version: 1\n" + string(whole))).To(Succeed())

@@ -149,7 +149,7 @@ func warnNoLogin(w store.Writer, from, to string) error {
 		if err != nil {
 			return err
 		}
-		if f.Type != model.FilterOIDC {
+		if f.TypeName() != model.FilterOIDC {
 			continue
 		}
 		there := model.NewKey(model.KindServiceFilter, to, l.Filter)

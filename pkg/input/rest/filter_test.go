@@ -55,6 +55,22 @@ var _ = Describe("Filters", func() {
 		Entry(nil, "application/json", `{"Filter_name":"limit","Filter_type":"route_filter_ratelimit","Filter_config":"{\"descriptors\":[{\"remote_address\":\"client\"}]}"}`),
 	)
 
+	It("keep the name of their type that was written, long or short", func() {
+		a := startAPI()
+		short := strings.Replace(limitJSON, "route_filter_ratelimit", "ratelimit", 1)
+		a.given("/filter", "Filter_name=limit&Filter_type=ratelimit&Filter_config="+limitConfig)
+		a.get("/filter/limit").expectJSON(200, `{"data":{"core_db_filter":[`+short+`]}}`)
+		a.patch("/filter/limit", "Filter_type=route_filter_ratelimit").expectWrite(200, updatedFilter, "2")
+		a.get("/filter/limit").expectJSON(200, `{"data":{"core_db_filter":[`+limitJSON+`]}}`)
+	})
+
+	It("seal their secrets, whatever name of the type was written", func() {
+		a := startAPI()
+		a.given("/secret", "Secret_name=hmac&Secret_value=0123456789", "/filter", "Filter_name=login&Filter_type=oidc&Filter_config="+loginConfig)
+		Expect(a.stored()).NotTo(ContainSubstring("open-sesame"))
+		Expect(a.get("/filter/login").body).To(ContainSubstring(`"client_secret":"` + model.Redacted + `"`))
+	})
+
 	It("accept their configuration as an upload", func() {
 		a := startAPI()
 		a.given("/filter", `Filter_name=limit&Filter_type=route_filter_ratelimit&Filter_config={"descriptors":[{"path":"x"}]}`)
@@ -73,7 +89,11 @@ var _ = Describe("Filters", func() {
 		Expect(a.revision()).To(BeZero())
 	},
 		Entry(nil, "", "Filter_type", "is required"),
-		Entry(nil, "Filter_type=lua", "Filter_type", `\"lua\" is not one of `+strings.Join(model.ConfigTypes(model.KindFilter), ", ")),
+		Entry("no known type", "Filter_type=x", "Filter_type", `\"x\" is not one of `+strings.Join(model.ConfigTypes(model.KindFilter), ", ")),
+		Entry("a misspelled type", "Filter_type=cros", "Filter_type",
+			`\"cros\" is not one of `+strings.Join(model.ConfigTypes(model.KindFilter), ", ")+"; did you mean cors?"),
+		Entry("the prefix of another type", "Filter_type=http_filter_cors", "Filter_type",
+			`\"http_filter_cors\" is not one of `+strings.Join(model.ConfigTypes(model.KindFilter), ", ")+"; did you mean vh_filter_cors?"),
 		Entry(nil, `Filter_type=route_filter_headers&Filter_config={"request":{"set":{"Host":"a",":path":"/","x-a":"","x b":"c","Content-Length":"1"},"remove":["x-forwarded-for","X-Envoy-Internal","te","x-c","X-C"]}}`,
 			"Filter_config.request.set.:path", `\":path\" cannot be changed; the rewrite of Route_config changes path and host`,
 			"Filter_config.request.set.Content-Length", `\"Content-Length\" belongs to the connection and cannot be changed`,

@@ -44,7 +44,7 @@ func (s *set) applyEntry(e model.Entry) {
 		delete(s.tokens, e.Key)
 		if source := sourceOf(e.Object); source != (model.ProviderSource{}) {
 			s.logins[e.Key] = source
-			if f, ok := e.Object.(*model.Filter); ok && (f.Type == model.FilterJWT || f.Type == model.FilterAnyOf) {
+			if f, ok := e.Object.(*model.Filter); ok && slices.Contains([]string{model.FilterJWT, model.FilterAnyOf}, f.TypeName()) {
 				s.tokens[e.Key] = true
 			}
 		}

@@ -94,7 +94,9 @@ func withStandIns(filters []*model.ParsedFilter, named map[model.Key]model.Objec
 	for i, f := range filters {
 		spec, objects := credential.StandIn(f.Spec)
 		if spec != f.Spec {
-			list[i] = &model.ParsedFilter{Filter: f.Filter, Spec: spec, Fault: f.Fault}
+			known := *f
+			known.Spec = spec
+			list[i] = &known
 		}
 		for _, o := range objects {
 			named[o.Key()] = o

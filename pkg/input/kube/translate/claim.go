@@ -23,7 +23,7 @@ func (w *World) claimsOf(u *unit) []claim {
 			return []claim{{u.ref.Kind, proxy, w.place(proxy, serviceOf(o))}}
 		}
 	case *gatewayv1.GlobalConfig:
-		if o.Spec.Type != model.GlobalConfigOAuth {
+		if g := (&model.GlobalConfig{Type: string(o.Spec.Type)}); g.TypeName() != model.GlobalConfigOAuth {
 			return nil
 		}
 		var list []claim

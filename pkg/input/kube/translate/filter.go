@@ -26,7 +26,7 @@ type filterState struct {
 func (s *scope) routeFilter(o *gatewayv1.RouteFilter) {
 	const at = "spec.routeFilterConfig.config"
 	f := &model.Filter{Name: objectName(s.of.Namespace, s.of.Name), Type: string(o.Spec.Type)}
-	s.filter = filterState{exists: true, typeName: string(o.Spec.Type), onRoutes: f.FitsOn(model.KindRoute)}
+	s.filter = filterState{exists: true, typeName: f.TypeName(), onRoutes: f.FitsOn(model.KindRoute)}
 	config, err := model.CompactJSON(o.Spec.RouteFilterConfig.Config)
 	if err != nil {
 		s.problem(at, Invalid, "%s", err)

@@ -31,7 +31,7 @@ func (s *scope) globalConfig(u *unit, o *gatewayv1.GlobalConfig) {
 		ID: idOf(s.of), CreateTS: model.At(o.CreationTimestamp.Time),
 		Name: objectName(s.of.Namespace, s.of.Name), Type: string(o.Spec.Type),
 	}
-	isLogin := o.Spec.Type == model.GlobalConfigOAuth
+	isLogin := g.TypeName() == model.GlobalConfigOAuth
 	if isLogin && !s.takesLogin(u) {
 		return
 	}

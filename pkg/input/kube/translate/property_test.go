@@ -124,9 +124,9 @@ func (u *universe) filter() gatewayv1.RouteFilterSpec {
 		gatewayv1.RouteFilterSpec{Type: "route_filter_headers", RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: `{"request":{"set":{"x-a":"1"}}}`}},
 		gatewayv1.RouteFilterSpec{Type: "route_filter_headers", RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: `{"request":{"set":{"x-a":"2"}}}`}},
 		gatewayv1.RouteFilterSpec{Type: "route_filter_headers", RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: `{`}},
-		gatewayv1.RouteFilterSpec{Type: "http_filter_oidc"}, gatewayv1.RouteFilterSpec{Type: "http_filter_oidc"}, gatewayv1.RouteFilterSpec{Type: "http_filter_oidc"},
+		gatewayv1.RouteFilterSpec{Type: "http_filter_oidc"}, gatewayv1.RouteFilterSpec{Type: "http_filter_oidc"}, gatewayv1.RouteFilterSpec{Type: "oidc"},
 	)
-	if s.Type == "http_filter_oidc" {
+	if s.Type == "http_filter_oidc" || s.Type == "oidc" {
 		s.RouteFilterConfig.Config = fmt.Sprintf(`{"client_id":"x","client_secret":%s,"authorization_endpoint":"https://idp.example/a","token_endpoint":"https://idp.example/t",`+
 			`"redirect_uri":"/cb","cookie_secret":%q%s}`, one(u, `"text"`, `"value"`, `{"secret":"value"}`, `{"secret":"none"}`), u.secretName(), one(u, "", `,"upstream":"web"`, `,"upstream":"api.80"`))
 	}
@@ -134,9 +134,9 @@ func (u *universe) filter() gatewayv1.RouteFilterSpec {
 }
 
 func (u *universe) globalConfig() gatewayv1.GlobalConfigSpec {
-	s := gatewayv1.GlobalConfigSpec{Type: one[gatewayv1.GlobalConfigType](u, "globalconfig_ratelimit", "globalconfig_oauth", "globalconfig_oauth"), Proxy: one[gatewayv1.ProxyName](u, "", "", "edge", "elsewhere")}
+	s := gatewayv1.GlobalConfigSpec{Type: one[gatewayv1.GlobalConfigType](u, "globalconfig_ratelimit", "globalconfig_oauth", "oauth"), Proxy: one[gatewayv1.ProxyName](u, "", "", "edge", "elsewhere")}
 	s.Config = `{"domain":"d","descriptors":[{"key":"remote_address","rate_limit":{"unit":"second","requests_per_unit":1}}]}`
-	if s.Type == "globalconfig_oauth" {
+	if s.Type != "globalconfig_ratelimit" {
 		s.Config = fmt.Sprintf(`{"openid_connect":{"provider":{"authorization_endpoint":"https://idp.example/a","token_endpoint":"https://idp.example/t"},"client_id":"x",`+
 			`"client_secret":"value","client_secret_namespace":%q,"hmac_secret":%q,"redirect_url":"/cb","redirect_path_matcher":"/cb"}%s}`,
 			u.namespace(), u.secretName(), one(u, "", fmt.Sprintf(`,"external_oauth_service":{"name":"web","namespace":%q,"port":80,"protocol":"tls"}`, u.namespace())))
