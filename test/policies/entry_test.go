@@ -94,6 +94,9 @@ type request struct {
 	// other configuration there, and both with config on the service and the other one on the
 	// route.
 	off, on, changed, both string
+	// exempt is the result with config on the service if the route of shop is exempt; empty stands for off on this route,
+	// and for on elsewhere. exemptChanged is that with the other configuration on the route; empty stands for changed.
+	exempt, exemptChanged string
 	// reason is what metrics call the refusal with config; empty stands for the kind of the filter.
 	reason string
 }

@@ -32,7 +32,7 @@ func extAuthz() policy {
 		says:    func(a answer) string { return fmt.Sprint(a.status, " ", a.seen.Get("X-User"), a.seen.Get("X-Role")) },
 		requests: []request{
 			{what: "a plain one", off: "200 ", on: "200 alice", changed: "200 alice", both: "200 alice"},
-			{what: "one that says who it is", header: []string{"X-User: mallory", "X-Role: admin"}, off: "200 malloryadmin", on: "200 aliceadmin", changed: "200 alice", both: "200 alice"},
+			{what: "one that says who it is", header: []string{"X-User: mallory", "X-Role: admin"}, off: "200 malloryadmin", exempt: "200 admin", on: "200 aliceadmin", changed: "200 alice", both: "200 alice"},
 			{what: "a preflight", method: "OPTIONS", header: preflight, off: "200 ", on: "200 alice", changed: "200 alice", both: "200 alice"},
 			{what: "one that is denied", header: deny, asked: true, off: "200 ", on: "401 ", changed: "401 ", both: "401 "},
 			{what: "a preflight that is denied", method: "OPTIONS", header: append(preflight, deny...), asked: true, off: "200 ", on: "401 ", changed: "401 ", both: "401 "},

@@ -23,14 +23,19 @@ func on(r request) string      { return r.on }
 func changed(r request) string { return r.changed }
 func both(r request) string    { return r.both }
 
-// there returns the result of a request with a filter on its route alone.
-func there(with func(request) string) func(request) string {
+// there returns the result of a request with a filter on its route, and that of the others.
+func there(with, otherwise func(request) string) func(request) string {
 	return func(r request) string {
 		if r.onRoute() {
 			return with(r)
 		}
-		return r.off
+		return otherwise(r)
 	}
+}
+
+// elsewhere returns the result of a request with a filter on all but its route.
+func elsewhere(r request) string {
+	return cmp.Or(r.exempt, there(off, on)(r))
 }
 
 // onRoute tries a filter on a route, whose configuration is the changed one.
@@ -38,12 +43,21 @@ func (w *world) onRoute(p policy) {
 	GinkgoHelper()
 	By("only on a route")
 	w.attach(onRoute)
-	w.each(p, there(changed))
+	w.each(p, there(changed, off))
 	w.configure(p.config)
-	w.each(p, there(on))
+	w.each(p, there(on, off))
+
+	By("on a service, whose route is exempt from it, with another one on the route or not")
+	w.detach(onRoute)
+	w.exempt(`"service":["f"]`)
+	w.attach(onShop, onMoved)
+	w.each(p, elsewhere)
+	w.attach("/service/shop/route/root/filter/g")
+	w.each(p, there(func(r request) string { return cmp.Or(r.exemptChanged, r.changed) }, on))
+	w.detach(onShop, onMoved, "/service/shop/route/root/filter/g")
+	w.exempt("")
 
 	By("with another one on the route")
-	w.detach(onRoute)
 	w.attach(onShop, onMoved, "/service/shop/route/root/filter/g")
 	w.each(p, both)
 	w.detach(onShop, onMoved, "/service/shop/route/root/filter/g")
@@ -60,6 +74,13 @@ func (w *world) onProxy(p policy) {
 	w.each(p, changed)
 	w.configure(p.config)
 	if p.onRoutes() {
+		By("on the proxy, from which the route is exempt; not by the exemption from a filter of the service")
+		w.exempt(`"proxy":["f"]`)
+		w.each(p, elsewhere)
+		w.exempt(`"service":["f"]`)
+		w.each(p, on)
+		w.exempt("")
+
 		By("on the proxy, with another one on the route")
 		w.attach("/service/shop/route/root/filter/g")
 		w.each(p, both)

@@ -91,6 +91,42 @@ var _ = Describe("A filter of a proxy", func() {
 		Expect([]any{allowed("/shop"), allowed("/other")}).To(Equal([]any{[]string{"route"}, []string{"proxy"}}))
 	})
 
+	It("that a filter of the service replaces applies to a route that is exempt from that one, and explain says so", func() {
+		w = newWorld(cors())
+		filter("outer", "cors", `{"origins":["https://outer.test"]}`)
+		filter("inner", "cors", `{"origins":["https://inner.test"]}`)
+		w.post("/service/shop/route", "Route_Name=other", "Route_prefix=/other")
+		w.attach("/service/shop/route/other/upstream/blue", "/proxy/gw/filter/outer", "/service/shop/filter/inner")
+		allows := func(path, from string) string {
+			return w.send(request{path: path, header: []string{"Origin: https://" + from + ".test"}}).header.Get("Access-Control-Allow-Origin")
+		}
+		origin := func(path string) []string {
+			var list []struct {
+				Filters []struct {
+					Name string
+					From []string
+				}
+			}
+			w.read("/proxy/gw/explain?url=http://shop.test"+path, "core_db_explain", &list)
+			for _, f := range list[0].Filters {
+				if f.Name == "envoy.filters.http.cors" {
+					return f.From
+				}
+			}
+			return nil
+		}
+		w.exempt(`"service":["inner"]`)
+		Eventually(func() string { return allows("/shop", "outer") }).Should(Equal("https://outer.test"))
+		Expect([]string{allows("/shop", "inner"), allows("/other", "inner"), allows("/other", "outer")}).To(Equal([]string{"", "https://inner.test", ""}))
+		Expect(origin("/shop")).To(Equal([]string{"/proxy/gw/filter/outer"}))
+		Expect(origin("/other")).To(Equal([]string{"/service/shop/filter/inner"}))
+		w.exempt(`"service":["inner"],"proxy":["outer"]`)
+		Eventually(func() string { return allows("/shop", "outer") }).Should(BeEmpty())
+		Expect(origin("/shop")).To(BeEmpty())
+		w.exempt("")
+		Eventually(func() string { return allows("/shop", "inner") }).Should(Equal("https://inner.test"))
+	})
+
 	It("changes under load without a wrong answer and without a change of a listener", func() {
 		w = newWorld(ipAccess())
 		before := w.listeners()

@@ -124,6 +124,18 @@ func (w *world) configure(config string) {
 	Expect(a.Status).To(Equal(http.StatusOK), a.Body)
 }
 
+// exempt makes the route of shop exempt from filters; empty means from none.
+func (w *world) exempt(names string) {
+	GinkgoHelper()
+	config := "{}"
+	if names != "" {
+		config = `{"exempt":{` + names + `}}`
+	}
+	a, err := w.api.Do(limit(), http.MethodPatch, "/service/shop/route/root?wait=applied&timeout=30s", "application/json", `{"Route_config":`+config+`}`)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(a.Status).To(Equal(http.StatusOK), a.Body)
+}
+
 // read makes a call of the API and reads the list in its answer.
 func (w *world) read(path, key string, into any) {
 	GinkgoHelper()

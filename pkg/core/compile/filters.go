@@ -76,10 +76,10 @@ func ClosedHost(t *model.ServiceTree) *model.Condition {
 			}
 		}
 	}
-	if what := Clash(t.Filters); what != "" {
+	if what := Clash(slices.Concat(t.Filters, t.Apart)); what != "" {
 		return &model.Condition{Key: t.Service.Key(), Code: model.Quarantined, Message: "the service " + what + " and answers 503"}
 	}
-	if most, wrong := MaxRoutes(t.Filters); wrong != "" && len(t.Routes) > most {
+	if most, wrong := MaxRoutes(slices.Concat(t.Filters, t.Apart)); wrong != "" && len(t.Routes) > most {
 		return &model.Condition{Key: t.Service.Key(), Code: model.Quarantined, Message: "the service " + wrong + " and answers 503"}
 	}
 	for _, f := range t.Filters {

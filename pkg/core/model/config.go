@@ -54,8 +54,9 @@ type ServiceTree struct {
 	Service *Service
 	// Routes are in order of creation.
 	Routes []*RouteTree
-	// Filters are the service's own, sorted by name.
-	Filters []*ParsedFilter
+	// Filters are the service's own, sorted by name. If a route is exempt from one, those of its type are Apart: each route
+	// that has them has them among its own. See spread.
+	Filters, Apart []*ParsedFilter
 	// Secrets are those attached to it, sorted by name.
 	Secrets []*Secret
 	// ClientCA is the secret that ClientCACertificate names; nil if it names none, or
@@ -63,6 +64,8 @@ type ServiceTree struct {
 	ClientCA *Secret
 	// Named is what the filters name, and what that names, by key.
 	Named map[Key]Object
+	// base is the tree that this one was made from, without filters of a proxy and without exemptions; nil if it is that.
+	base *ServiceTree
 }
 
 // RouteTree is a route with the upstreams and filters attached to it, each
@@ -72,11 +75,11 @@ type RouteTree struct {
 	Upstreams []*Upstream
 	// Secrets are those that the upstreams name, by their names.
 	Secrets map[string]*Secret
-	// ServiceFilters are its service's, Filters its own.
-	ServiceFilters, Filters []*ParsedFilter
+	// ServiceFilters are its service's, Filters its own. Apart are those of the service that its routes have instead.
+	ServiceFilters, Filters, Apart []*ParsedFilter
 	// Named is what all these filters name, and what that names, by key.
 	Named map[Key]Object
-	// base is the route that this one was made from, without filters of a proxy: see ServiceTree.On.
+	// base is the route that this one was made from: see ServiceTree.spread.
 	base *RouteTree
 }
 

@@ -28,8 +28,9 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 	tree.ClientCA, _ = c.objects[SecretKey(svc.ClientCACertificate)].(*Secret)
 	tree.Named = c.namedBy(tree.Filters)
 	old := map[string]*RouteTree{}
-	if t := c.services[name]; t != nil && !changed.EveryRoute {
-		for _, r := range t.Routes {
+	before := c.services[name]
+	if before != nil && !changed.EveryRoute {
+		for _, r := range before.plain().Routes {
 			old[r.Route.Name] = r
 		}
 	}
@@ -46,7 +47,7 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 		}
 	}
 	slices.SortFunc(tree.Routes, func(a, b *RouteTree) int { return cmp.Compare(a.Route.ID, b.Route.ID) })
-	c.services[name] = tree
+	c.services[name] = tree.spread(nil, nil, before)
 }
 
 func (c *Config) buildRoute(key Key, route *Route, ofService []*ParsedFilter) *RouteTree {

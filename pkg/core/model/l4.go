@@ -112,5 +112,5 @@ func (r *Route) ValidateL4() []FieldError {
 // hasMore reports whether a configuration has anything but timeouts.
 func (c RouteConfig) hasMore() bool {
 	return c.Match != "" || len(c.Methods)+len(c.Headers)+len(c.Query) > 0 || c.Rewrite != nil || c.Retries != nil ||
-		c.Websocket != nil || c.Public || c.Priority != 0 || c.Unreadable != ""
+		c.Websocket != nil || c.Public || c.Priority != 0 || c.Exempt != nil || c.Unreadable != ""
 }

@@ -52,10 +52,40 @@ type RouteConfig struct {
 	// Public says that nobody has to log in for the route, whatever its service and
 	// proxy ask for.
 	Public bool `json:"public,omitempty"`
+	// Exempt names filters that do not apply to the route.
+	Exempt *Exempt `json:"exempt,omitempty"`
 	// Unreadable is a stored text that is not a route configuration. Only a
 	// database that was edited by hand or belongs to another version has one. The
 	// route answers 503 until it is written again. Empty means none.
 	Unreadable string `json:"-"`
+}
+
+// Exempt names filters of a route's service, and of the proxies that serve it, that do not apply to the route. Those of
+// proxies are apart since only an admin may name them. A name that no filter has is ignored.
+type Exempt struct {
+	Service []string `json:"service,omitempty"`
+	Proxy   []string `json:"proxy,omitempty"`
+}
+
+// maxExempt bounds the names in one place of an Exempt.
+const maxExempt = 32
+
+func (e Exempt) validate(v *validator, field string) {
+	if len(e.Service)+len(e.Proxy) == 0 {
+		v.add(field, "names no filter; leave it out")
+	}
+	for _, place := range []struct {
+		key   string
+		names []string
+	}{{".service", e.Service}, {".proxy", e.Proxy}} {
+		if len(place.names) > maxExempt {
+			v.add(field+place.key, "has %d names; at most %d are allowed", len(place.names), maxExempt)
+			continue
+		}
+		for i, name := range place.names {
+			v.name(fmt.Sprintf("%s%s[%d]", field, place.key, i), name, false)
+		}
+	}
 }
 
 // MatchTemplate is the Match of a route whose Route_prefix is a PathTemplate.
@@ -251,6 +281,9 @@ func (c RouteConfig) validate(v *validator, prefix string) {
 		if q.Invert {
 			v.add(at+".invert", "is for headers only")
 		}
+	}
+	if c.Exempt != nil {
+		c.Exempt.validate(v, field+"exempt")
 	}
 	if c.Rewrite != nil {
 		c.Rewrite.validate(v, field+"rewrite", c.Match, prefix)

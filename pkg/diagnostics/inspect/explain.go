@@ -123,18 +123,39 @@ func linksOf(r store.Reader, proxy string, a *explain.Answer, filterType string)
 	if isAll() {
 		return found, err
 	}
+	exempt, err := exemptOf(r, a)
+	if err != nil {
+		return nil, err
+	}
 	wide, err := store.List[*model.ServiceFilter](r,
 		store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(a.Service)}, ByName: true})
 	for _, l := range wide {
-		if err == nil {
+		if err == nil && !slices.Contains(exempt.Service, l.Filter) {
 			err = addAt(l.Filter, l.Key())
 		}
 	}
 	if isAll() {
 		return found, err
 	}
-	err = eachOfProxy(r, proxy, a.Service, func(name string) error { return addAt(name, model.ProxyFilterKey(proxy, name)) })
+	err = eachOfProxy(r, proxy, a.Service, func(name string) error {
+		if slices.Contains(exempt.Proxy, name) {
+			return nil
+		}
+		return addAt(name, model.ProxyFilterKey(proxy, name))
+	})
 	return found, err
+}
+
+// exemptOf returns the names of filters that do not apply to the route of an answer.
+func exemptOf(r store.Reader, a *explain.Answer) (model.Exempt, error) {
+	route, err := store.Get[*model.Route](r, model.RouteKey(a.Service, a.Route))
+	if model.IsKind(err, model.NotFound) || err == nil && route.Config.Exempt == nil {
+		return model.Exempt{}, nil // deleted since, or exempt from none
+	}
+	if err != nil {
+		return model.Exempt{}, err
+	}
+	return *route.Config.Exempt, nil
 }
 
 // eachOfProxy calls add with the filters of a proxy from which a service is not exempt.

@@ -42,6 +42,8 @@ var _ = Describe("The objects that cause a response", func() {
 		&model.Filter{Name: "wide", Type: model.FilterIPAccess}, &model.Filter{Name: "own", Type: model.FilterIPAccess},
 		&model.ServiceFilter{Service: "api", Filter: "own"},
 		&model.ProxyFilter{Proxy: "gw", Filter: "wide"},
+		&model.Route{Service: "api", Name: "inside", Config: model.RouteConfig{Exempt: &model.Exempt{Service: []string{"own"}}}},
+		&model.Route{Service: "api", Name: "outside", Config: model.RouteConfig{Exempt: &model.Exempt{Proxy: []string{"wide", "own"}}}},
 	}
 	answer := func(service, route, filterType, message string) []Explained {
 		return []Explained{{}, {Answer: explain.Answer{
@@ -64,6 +66,8 @@ var _ = Describe("The objects that cause a response", func() {
 		Entry("which answers", "shop", "api", model.FilterDirectResponse, "the route answers 200", "route_filter_directresponse hello answers 200", "/filter/hello"),
 		Entry("of the proxy", "shop", "root", model.FilterIPAccess, "a vh_filter_ipaccess denies it", "vh_filter_ipaccess wide of the proxy denies it", "/proxy/gw/filter/wide"),
 		Entry("of the proxy and the service, if they add up", "api", "root", model.FilterIPAccess, "a vh_filter_ipaccess denies it", "vh_filter_ipaccess own or wide of the proxy denies it", "/filter/own", "/proxy/gw/filter/wide"),
+		Entry("without those of the service from which the route is exempt", "api", "inside", model.FilterIPAccess, "a vh_filter_ipaccess denies it", "vh_filter_ipaccess wide of the proxy denies it", "/proxy/gw/filter/wide"),
+		Entry("without those of the proxy from which the route is exempt", "api", "outside", model.FilterIPAccess, "a vh_filter_ipaccess denies it", "vh_filter_ipaccess own denies it", "/filter/own"),
 		Entry("unless the service is exempt", "free", "root", model.FilterIPAccess, "a vh_filter_ipaccess denies it", "a vh_filter_ipaccess denies it"),
 		Entry("unless there is none now", "later", "root", model.FilterJWT, "a http_filter_jwt denies it", "a http_filter_jwt denies it"),
 		Entry("unless no filter responds", "shop", "root", "", "a vh_filter_rbac denies it", "a vh_filter_rbac denies it"),

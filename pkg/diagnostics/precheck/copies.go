@@ -1,6 +1,8 @@
 package precheck
 
 import (
+	"slices"
+
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
@@ -10,12 +12,12 @@ import (
 func (c checker) copiesAt(owner model.Key) error {
 	if owner.Kind == model.KindRoute {
 		if tree := c.routes[owner]; tree != nil {
-			return c.copies(owner, owner.Owner(), tree.ServiceFilters)
+			return c.copies(owner, owner.Owner(), slices.Concat(tree.ServiceFilters, tree.Apart))
 		}
 		return nil
 	}
 	if tree := c.config.Service(owner.Name()); tree != nil {
-		return c.copies(owner, owner, tree.Filters)
+		return c.copies(owner, owner, slices.Concat(tree.Filters, tree.Apart))
 	}
 	return nil
 }

@@ -241,6 +241,11 @@ func (e *exporter) withoutPlace() {
 			e.add("%s has the filter %q: attach it to services, since no object of Kubernetes is a proxy", key.Path(), name)
 		}
 	}
+	for key, obj := range e.source.objects {
+		if r, ok := obj.(*model.Route); ok && r.Config.Exempt != nil {
+			e.add("%s has exempt in its Route_config: attach the filters to routes instead", key.Path())
+		}
+	}
 	for _, key := range e.source.keys(model.KindService, "") {
 		if s := e.source.objects[key].(*model.Service); len(s.ExemptFilters) > 0 {
 			e.add("%s has Exempt_filters: empty the field, since no object of Kubernetes is a proxy with filters", key.Path())

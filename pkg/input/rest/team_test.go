@@ -95,6 +95,19 @@ var _ = Describe("An editor", func() {
 		Expect(a.revision()).To(Equal(int64(22)))
 	})
 
+	It("exempts a route from filters of its service, and does not change one that an admin exempted from those of a proxy", func() {
+		a, editor := teams("")
+		const root = "/service/a-shop/route/root"
+		exempt := func(token, names string) int {
+			return a.send("PATCH", root, token, "Route_config="+url.QueryEscape(`{"exempt":{`+names+`}}`)).status
+		}
+		Expect(exempt(editor, `"service":["a-keys","shared-or-not"]`)).To(Equal(200))
+		Expect(exempt(adminToken, `"proxy":["office"]`)).To(Equal(200))
+		Expect(a.send("PATCH", root, editor, "Route_prefix=/other").status).To(Equal(403), "more requests would be exempt")
+		Expect(exempt(editor, `"service":["a-keys"]`)).To(Equal(200), "which takes the exemption away")
+		Expect(a.send("PATCH", root, editor, "Route_prefix=/wide").status).To(Equal(200))
+	})
+
 	It("reads what a viewer reads", func() {
 		a, editor := teams("")
 		Expect(a.send("GET", "/upstream/b-blue", editor, "").status).To(Equal(200))
@@ -167,6 +180,8 @@ var _ = Describe("An editor", func() {
 		Entry(nil, "POST", "/service", "Service_Name=x&fqdn=x.a.test&Mode=tls&Port=53&tags=a", "/service/x", "port 53 is not one of the token's Token_ports"),
 		Entry(nil, "PATCH", "/service/a-shop", "Public=true", "/service/a-shop", "only an admin may exempt a service from the login of its proxy (Public)"),
 		Entry(nil, "PATCH", "/service/a-shop", "Exempt_filters=office", "/service/a-shop", "only an admin may exempt a service from a filter of its proxy (Exempt_filters: office)"),
+		Entry("exempts a route", "PATCH", "/service/a-shop/route/root", "Route_config="+url.QueryEscape(`{"exempt":{"service":["a-keys"],"proxy":["office"]}}`), "/service/a-shop/route/root",
+			"only an admin may write a route that is exempt from a filter of its proxy (exempt.proxy: office)"),
 		Entry(nil, "PATCH", "/upstream/b-blue", "Upstream_port=81", "/upstream/b-blue", "does not have the tag a"),
 		Entry("takes over", "PATCH", "/upstream/b-blue", "tags=a,b", "/upstream/b-blue", "does not have the tag a"),
 		Entry("replaces", "PUT", "/upstream/b-blue", "Upstream_ip=10.0.0.9&Upstream_port=80&tags=a", "/upstream/b-blue", "does not have the tag a"),

@@ -168,6 +168,7 @@ func (c *teamCheck) change(w Written) error {
 	if IsTeamKind(w.Key.Kind) {
 		return c.object(w)
 	}
+	c.exempt(w)
 	switch w.Key.Kind {
 	case model.KindRoute, model.KindAPIKey, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter,
 		model.KindServiceSecret:
@@ -177,6 +178,15 @@ func (c *teamCheck) change(w Written) error {
 	}
 	c.refuse(w.Key, "only an admin may change this: it affects others too")
 	return nil
+}
+
+// exempt keeps routes that are exempt from filters of proxies as they are: one with other conditions would let more
+// requests past these filters.
+func (c *teamCheck) exempt(w Written) {
+	r, ok := w.After.(*model.Route)
+	if ok && r.Config.Exempt != nil && len(r.Config.Exempt.Proxy) > 0 {
+		c.refuse(w.Key, "only an admin may write a route that is exempt from a filter of its proxy (exempt.proxy: %s)", r.Config.Exempt.Proxy[0])
+	}
 }
 
 // object applies the rules to an object with a name of its own.

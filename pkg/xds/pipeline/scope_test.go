@@ -74,6 +74,23 @@ var _ = Describe("A filter of a proxy", func() {
 		Entry("one that is about requests", model.FilterCORS, `{"origins":["https://a.test"]}`, false),
 	)
 
+	It("moves to the other routes when one is exempt, and back", func() {
+		ofRoutes := func(r pipeline.Result) (have []int) {
+			h := hosts(r)["shop"]
+			for _, route := range h.GetRoutes() {
+				have = append(have, len(route.GetTypedPerFilterConfig()))
+			}
+			return append(have, len(h.GetTypedPerFilterConfig()))
+		}
+		health := &model.Route{ID: 40, Service: "shop", Name: "health", Prefix: "/health"}
+		Expect(ofRoutes(apply(guard(`{"deny":["192.0.2.1"]}`), on, health, &model.RouteUpstream{ID: 41, Service: "shop", Route: "health", Upstream: "blue"}))).
+			To(Equal([]int{0, 0, 0, 1}))
+		exempt := *health
+		exempt.Config.Exempt = &model.Exempt{Proxy: []string{"guard"}}
+		Expect(ofRoutes(apply(&exempt))).To(Equal([]int{1, 0, 1, 0}))
+		Expect(ofRoutes(apply(health))).To(Equal([]int{0, 0, 0, 1}))
+	})
+
 	It("reaches its services with each change of it and of them", func() {
 		first := hosts(apply(guard(`{"deny":["192.0.2.1"]}`), on))
 		Expect(first["shop"].GetTypedPerFilterConfig()).To(HaveLen(1))
