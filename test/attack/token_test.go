@@ -5,11 +5,14 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
+	"crypto/sha512"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"hash"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,6 +98,9 @@ func (f forger) tries() []tokenTry {
 		{"alg None", "/", f.forged(object{"alg": "nOnE", "kid": "one"}, unsigned), 401},
 		{"HS256 with the RSA public key (CVE-2026-39999)", "/", f.forged(object{"alg": "HS256", "kid": "rsa"}, hs256(public)), 401},
 		{"HS256 with the modulus", "/", f.forged(object{"alg": "HS256", "kid": "rsa"}, hs256(f.rsa.N.Bytes())), 401},
+		{"HS256 with the RSA public key as bytes", "/", f.forged(object{"alg": "HS256", "kid": "rsa"}, hs256(der)), 401},
+		{"HS256 with the key set", "/", f.forged(object{"alg": "HS256"}, hs256([]byte(f.keys()))), 401},
+		{"HS256 under the kid of ES256", "/", f.forged(object{"alg": "HS256", "kid": "one"}, hs256(public)), 401},
 		{"HS256 with an empty key", "/", f.forged(object{"alg": "HS256"}, hs256(nil)), 401},
 		{"another key under the same kid", "/", []string{"Authorization: Bearer " + evil}, 401},
 		{"a key in the header (jwk)", "/", []string{"Authorization: Bearer " + f.other.Sign(object{"alg": "ES256", "jwk": embedded}, f.claims(nil))}, 401},
@@ -171,6 +177,108 @@ var _ = Describe("Tokens", func() {
 		}
 	}, NodeTimeout(2*time.Minute))
 
+	It("of several issuers are accepted only as each has signed its own, and if they may be missing, wrong ones still are refused", func(ctx SpecContext) {
+		const shared = "a key of 32 bytes for an attack!"
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		Expect(err).NotTo(HaveOccurred())
+		f := forger{testkit.NewTokenIssuer("https://issuer.test", "one"), testkit.NewTokenIssuer("https://issuer.test", "one"), &key.PublicKey}
+		der, err := x509.MarshalPKIXPublicKey(f.rsa)
+		Expect(err).NotTo(HaveOccurred())
+		public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+		for name, optional := range map[string]bool{"several": false, "maybe": true} {
+			gw.add(ctx, "/filter", "Filter_name="+name, "Filter_type=http_filter_jwt", fmt.Sprintf(`Filter_config={"issuer":"https://issuer.test","audiences":["shop"],"jwks":%s,`+
+				`"claim_headers":[{"claim":"sub","header":"x-user"}],"optional":%t,"other_issuers":[{"issuer":"https://shared.test","audiences":["cart"],"hmac_key":%q}]}`, f.keys(), optional, shared))
+			gw.addService(ctx, name, name+".test")
+			gw.link(ctx, "/service/"+name+"/filter/"+name)
+			gw.link(ctx, "/proxy/gw/service/"+name+"?wait=applied")
+		}
+		base := testkit.API{URL: fmt.Sprintf("http://127.0.0.1:%d", gw.port)}
+		of := func(issuer string, header, claims object, sign func(string) string) []string {
+			claims["iss"] = issuer
+			text := testkit.TokenPart(header) + "." + testkit.TokenPart(f.claims(claims))
+			return []string{"Authorization: Bearer " + text + "." + sign(text)}
+		}
+		const ours, theirs = "https://issuer.test", "https://shared.test"
+		tries := append(some(60, f.tries()), some(20, []tokenTry{
+			{"of the other", "/", of(theirs, object{"alg": "HS256"}, object{"aud": "cart", "sub": nil}, hs256([]byte(shared))), 200},
+			{"of the other in our name", "/", of(ours, object{"alg": "HS256"}, object{}, hs256([]byte(shared))), 401},
+			{"of the other in our name, under our kid", "/", of(ours, object{"alg": "HS256", "kid": "rsa"}, object{}, hs256([]byte(shared))), 401},
+			{"ours in the name of the other", "/", f.with(object{"iss": theirs, "aud": "cart"}), 401},
+			{"of the other with our public key", "/", of(theirs, object{"alg": "HS256"}, object{"aud": "cart"}, hs256(public)), 401},
+			{"of the other with our public key, under its kid", "/", of(theirs, object{"alg": "HS256", "kid": "rsa"}, object{"aud": "cart"}, hs256(der)), 401},
+			{"of the other for our audience", "/", of(theirs, object{"alg": "HS256"}, object{"aud": "shop"}, hs256([]byte(shared))), 403},
+			{"of the other, not signed", "/", of(theirs, object{"alg": "none"}, object{"aud": "cart"}, unsigned), 401},
+			{"of both issuers", "/", of("", object{"alg": "HS256"}, object{"aud": "cart", "x": 1}, hs256([]byte(shared))), 401},
+		})...)
+		// missing has the tries without a token where the filter looks for it.
+		missing := []string{"none", "in the query", "in a cookie", "in another header", "without a scheme", "the path of something else (CVE-2023-27487)"}
+		for _, host := range []string{"several.test", "maybe.test"} {
+			for _, t := range tries {
+				want, user := t.want, []string{"ann"}
+				if host == "maybe.test" && slices.Contains(missing, t.what) {
+					want, user = http.StatusOK, nil
+				}
+				if t.what == "of the other" {
+					user = nil
+				}
+				a := try(ctx, base, http.MethodGet, t.path, "", append([]string{"Host: " + host, "X-User: root", "x-user: root"}, t.headers...)...)
+				Expect(a.Status).To(Equal(want), "%s of %s: %s", t.what, host, a.Body)
+				if want == http.StatusOK {
+					var echo testkit.Echo
+					Expect(json.Unmarshal([]byte(a.Body), &echo)).To(Succeed())
+					Expect(echo.Headers["X-User"]).To(Equal(user), t.what)
+				}
+			}
+		}
+	}, NodeTimeout(2*time.Minute))
+
+	It("that are signed with a shared key are accepted with this key and algorithm only", func(ctx SpecContext) {
+		const shared = "a key of 32 bytes for an attack!"
+		f := forger{issuer: testkit.NewTokenIssuer("https://issuer.test", "one"), other: testkit.NewTokenIssuer("https://issuer.test", "one")}
+		gw.add(ctx, "/filter", "Filter_name=shared", "Filter_type=http_filter_jwt",
+			`Filter_config={"issuer":"https://issuer.test","audiences":["shop"],"hmac_key":"`+shared+`","claim_headers":[{"claim":"sub","header":"x-user"}]}`)
+		gw.addService(ctx, "shared", "shared.test")
+		gw.link(ctx, "/service/shared/filter/shared")
+		gw.link(ctx, "/proxy/gw/service/shared?wait=applied")
+		base := testkit.API{URL: fmt.Sprintf("http://127.0.0.1:%d", gw.port)}
+		sha := func(make func() hash.Hash) func(string) string {
+			return func(text string) string {
+				mac := hmac.New(make, []byte(shared))
+				mac.Write([]byte(text))
+				return testkit.Base64(mac.Sum(nil))
+			}
+		}
+		var embedded object
+		Expect(json.Unmarshal([]byte(f.other.JWKS()), &embedded)).To(Succeed())
+		key := object{"kty": "oct", "alg": "HS256", "k": testkit.Base64([]byte("an attacker's key of some 32 bytes"))}
+		for _, t := range some(60, []tokenTry{
+			{"a good one", "/", f.forged(object{"alg": "HS256"}, hs256([]byte(shared))), 200},
+			{"with a kid", "/", f.forged(object{"alg": "HS256", "kid": "x"}, hs256([]byte(shared))), 200},
+			{"none", "/", nil, 401},
+			{"alg none", "/", f.forged(object{"alg": "none"}, unsigned), 401},
+			{"alg nOnE", "/", f.forged(object{"alg": "nOnE"}, unsigned), 401},
+			{"no alg", "/", f.forged(object{}, hs256([]byte(shared))), 401},
+			{"alg hs256", "/", f.forged(object{"alg": "hs256"}, hs256([]byte(shared))), 401},
+			{"HS384 with the key", "/", f.forged(object{"alg": "HS384"}, sha(sha512.New384)), 401},
+			{"HS512 with the key", "/", f.forged(object{"alg": "HS512"}, sha(sha512.New)), 401},
+			{"HS256 under the name of ES256", "/", f.forged(object{"alg": "ES256"}, hs256([]byte(shared))), 401},
+			{"HS256 under the name of RS256", "/", f.forged(object{"alg": "RS256"}, hs256([]byte(shared))), 401},
+			{"ES256 of anybody", "/", []string{"Authorization: Bearer " + f.other.Sign(object{"alg": "ES256", "kid": "one", "jwk": embedded["keys"].([]any)[0]}, f.claims(nil))}, 401},
+			{"a key in the header", "/", f.forged(object{"alg": "HS256", "jwk": key}, hs256([]byte("an attacker's key of some 32 bytes"))), 401},
+			{"the key in base64", "/", f.forged(object{"alg": "HS256"}, hs256([]byte(testkit.Base64([]byte(shared))))), 401},
+			{"the key with a line feed", "/", f.forged(object{"alg": "HS256"}, hs256([]byte(shared+"\n"))), 401},
+			{"a part of the key", "/", f.forged(object{"alg": "HS256"}, hs256([]byte(shared[:16]))), 401},
+			{"an empty key", "/", f.forged(object{"alg": "HS256"}, hs256(nil)), 401},
+			{"<redacted>", "/", f.forged(object{"alg": "HS256"}, hs256([]byte("<redacted>"))), 401},
+			{"without a signature", "/", f.forged(object{"alg": "HS256"}, unsigned), 401},
+			{"a kid that leads to a file", "/", f.forged(object{"alg": "HS256", "kid": "../../../../dev/null"}, hs256(nil)), 401},
+		}) {
+			a := try(ctx, base, http.MethodGet, t.path, "", append([]string{"Host: shared.test", "X-User: root"}, t.headers...)...)
+			Expect(a.Status).To(Equal(t.want), "%s: %s", t.what, a.Body)
+			Expect(a.Body).NotTo(ContainSubstring(shared), t.what)
+		}
+	}, NodeTimeout(2*time.Minute))
+
 	It("are not verified with keys from an unintended source, and nobody is let in", func(ctx SpecContext) {
 		p, err := testkit.StartProvider(testkit.CertificateOptions{})
 		Expect(err).NotTo(HaveOccurred())
@@ -207,7 +315,7 @@ var _ = Describe("Tokens", func() {
 				a, err := gw.API.Get(ctx, "/filter/"+name)
 				Expect(err).NotTo(HaveOccurred())
 				return a.Body
-			}).Should(And(ContainSubstring("ProviderFailing"), ContainSubstring(t.why), ContainSubstring("no token is accepted before it answers")))
+			}).Should(And(ContainSubstring("ProviderFailing"), ContainSubstring(t.why), ContainSubstring("none of its tokens is accepted before it answers")))
 			Expect(try(ctx, base, http.MethodGet, "/", "", "Host: keys.test").Status).To(Equal(http.StatusServiceUnavailable))
 			for _, made := range []string{link, "/filter/" + name} {
 				a, err := gw.API.Delete(ctx, made)

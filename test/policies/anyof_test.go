@@ -68,6 +68,7 @@ func anyOf() policy {
 			{`{"apikey":{"keys":"partners"},"BasicAuth":{"users":[{"name":"ann","password":"` + ann + `"}]}}`, "Filter_config.BasicAuth", "unknown field; write it basicauth"},
 			{`{"apikey":{"keys":"partners"},"basicauth":[]}`, "Filter_config.basicauth", "must be an object"},
 			{`{` + users + `,"jwt":{"issuer":"a","jwks":` + issuer.JWKS() + `,"forward":true}}`, "Filter_config.jwt.forward", "must equal basicauth.forward: both credentials are in Authorization, which is either removed or kept"},
+			{`{` + users + `,"jwt":{"issuer":"a","jwks":` + issuer.JWKS() + `,"optional":true}}`, "Filter_config.jwt.optional", "is not possible here: a request needs one of the credentials, whichever it is"},
 			{`{"of":["a"]}`, "Filter_config", `unknown field "of"`},
 		},
 	}

@@ -73,8 +73,8 @@ func (c *loginCase) config() *model.Config {
 	for _, o := range c.objects {
 		all = append(all, o)
 	}
-	change := model.Change{Revision: 1, Full: true, Learned: map[model.Key]*model.Provider{
-		model.FilterKey("login"): c.provider, model.GlobalConfigKey("login"): c.provider,
+	change := model.Change{Revision: 1, Full: true, Learned: map[model.Key]model.Providers{
+		model.FilterKey("login"): {c.provider}, model.GlobalConfigKey("login"): {c.provider},
 	}}
 	for i, o := range all {
 		*o.Meta().ID = int64(i + 1)

@@ -32,9 +32,9 @@ type Change struct {
 	// gone, the other way round.
 	Entries []Entry
 	// Learned is what identity providers say of themselves, by the keys of the filters
-	// and global configs that ask for logins there. A nil Provider means that nothing is
+	// and global configs that ask for logins there. Nil means that nothing is
 	// known any more; who is not named stays as it is, with Full too.
-	Learned map[Key]*Provider
+	Learned map[Key]Providers
 	// Endpoints are those of discovered upstreams, by the keys of the upstreams. Nil means that
 	// the upstream is not discovered any more; who is not named stays as it is, with Full
 	// too. Those of an upstream that is not there after Entries are forgotten: they come
@@ -113,7 +113,7 @@ type Config struct {
 	consumers map[string]*Consumer
 	globals   map[Key]*ParsedGlobalConfig
 	// learned is Change.Learned, endpoints Change.Endpoints without the nil ones.
-	learned   map[Key]*Provider
+	learned   map[Key]Providers
 	endpoints map[Key]*Endpoints
 }
 
@@ -126,7 +126,7 @@ func NewConfig() *Config {
 		proxies:   map[string]*ProxyTree{},
 		consumers: map[string]*Consumer{},
 		globals:   map[Key]*ParsedGlobalConfig{},
-		learned:   map[Key]*Provider{}, endpoints: map[Key]*Endpoints{},
+		learned:   map[Key]Providers{}, endpoints: map[Key]*Endpoints{},
 	}
 }
 
@@ -240,8 +240,8 @@ func (c *Config) Apply(ch Change) Touched {
 	for _, e := range ch.Entries {
 		put(e.Key, e.Object)
 	}
-	for key, provider := range ch.Learned {
-		c.learned[key] = provider
+	for key, all := range ch.Learned {
+		c.learned[key] = all
 		put(key, c.objects[key])
 	}
 	for key := range ch.Endpoints {
@@ -357,11 +357,11 @@ func (c *Config) parsed(key Key, obj Object) Object {
 	return obj
 }
 
-// Learned is a configuration with what its identity provider says; one that asks for no
+// Learned is a configuration with what its identity providers say; one that asks for no
 // login is as it was.
-func Learned(spec Spec, provider *Provider) Spec {
+func Learned(spec Spec, all Providers) Spec {
 	if l, ok := spec.(learner); ok {
-		return l.learn(provider)
+		return l.learn(all)
 	}
 	return spec
 }

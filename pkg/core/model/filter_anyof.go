@@ -18,8 +18,11 @@ type AnyOfFilter struct {
 	JWT *JWTFilter `json:"jwt,omitempty"`
 }
 
-// BasicAuthInAnyOf is the key of AnyOfFilter.BasicAuth in JSON.
-const BasicAuthInAnyOf = "basicauth"
+// BasicAuthInAnyOf and JWTInAnyOf are the keys of AnyOfFilter.BasicAuth and JWT in JSON.
+const (
+	BasicAuthInAnyOf = "basicauth"
+	JWTInAnyOf       = "jwt"
+)
 
 func readAnyOf(v *validator, at, name string, config JSON) Spec {
 	f := &AnyOfFilter{}
@@ -45,13 +48,15 @@ func readAnyOf(v *validator, at, name string, config JSON) Spec {
 	}
 	f.APIKey, _ = read("apikey", sent.APIKey, readAPIKey).(*APIKeyFilter)
 	f.BasicAuth, _ = read(BasicAuthInAnyOf, sent.BasicAuth, readBasicAuth).(*BasicAuthFilter)
-	f.JWT, _ = read("jwt", sent.JWT, readJWT).(*JWTFilter)
+	f.JWT, _ = read(JWTInAnyOf, sent.JWT, readJWT).(*JWTFilter)
 	switch {
 	case given < 2:
 		v.add(at, "has %d credentials; specify at least two of apikey, basicauth and jwt, "+
 			"or attach the filter of a single credential instead", given)
 	case f.APIKey != nil && strings.ContainsAny(f.APIKey.Header, `'\`): // Envoy reads it in an expression
 		v.add(at+".apikey.header", "%q has a character that is not allowed in the name of this header", f.APIKey.Header)
+	case f.JWT != nil && f.JWT.Optional:
+		v.add(at+".jwt.optional", "is not possible here: a request needs one of the credentials, whichever it is")
 	case f.BasicAuth != nil && f.JWT != nil && f.JWT.From == nil && f.BasicAuth.Forward != f.JWT.Forward:
 		v.add(at+".jwt.forward", "must equal basicauth.forward: both credentials are in Authorization, "+
 			"which is either removed or kept")
@@ -59,10 +64,18 @@ func readAnyOf(v *validator, at, name string, config JSON) Spec {
 	return f
 }
 
+func anyOfSecrets() []string {
+	paths := []string{BasicAuthInAnyOf + "." + passwordKey}
+	for _, path := range jwtSecrets() {
+		paths = append(paths, JWTInAnyOf+"."+path)
+	}
+	return paths
+}
+
 func anyOfNames() map[string]Kind {
 	names := map[string]Kind{"apikey.keys": KindKeySet, BasicAuthInAnyOf + "." + passwordKey + ".secret": KindSecret}
 	for path, kind := range jwtNames() {
-		names["jwt."+path] = kind
+		names[JWTInAnyOf+"."+path] = kind
 	}
 	return names
 }
@@ -87,21 +100,21 @@ func (f *AnyOfFilter) uses() []Key {
 	return keys
 }
 
-func (f *AnyOfFilter) learn(p *Provider) Spec {
+func (f *AnyOfFilter) learn(all Providers) Spec {
 	if f.JWT == nil {
 		return f
 	}
 	known := *f
-	known.JWT, _ = f.JWT.learn(p).(*JWTFilter)
+	known.JWT, _ = f.JWT.learn(all).(*JWTFilter)
 	return &known
 }
 
-// Source is what has to be asked to know the keys of tokens; the zero value means nothing.
-func (f *AnyOfFilter) Source() ProviderSource {
+// Sources are what has to be asked to know the keys of tokens.
+func (f *AnyOfFilter) Sources() []ProviderSource {
 	if f.JWT == nil {
-		return ProviderSource{}
+		return nil
 	}
-	return f.JWT.Source()
+	return f.JWT.Sources()
 }
 
 // Advice is that of its parts.

@@ -21,6 +21,8 @@ var _ = DescribeTable("A configuration with one of several credentials", func(co
 	Entry("with a key header that would end an expression", `{"apikey":{"keys":"a","header":"x'y"},`+someUsers+`}`, ".apikey.header"),
 	Entry("of which one forwards the header that another removes", `{`+someUsers+`,`+someToken+`,"forward":true}}`, ".jwt.forward"),
 	Entry("of which one forwards another header", `{`+someUsers+`,`+someToken+`,"forward":true,"from":{"header":"x-token"}}}`, ""),
+	Entry("of which one may be missing", `{`+someUsers+`,`+someToken+`,"optional":true}}`, ".jwt.optional"),
+	Entry("with a shared key under a key in another letter case", `{"apikey":{"keys":"a"},"jwt":{"issuer":"us","HMAC_key":"a key of 32 bytes for the specs!"}}`, ".jwt.HMAC_key"),
 	Entry("with a password under a key in another letter case", `{"apikey":{"keys":"a"},"basicauth":{"users":[{"name":"a","Password":"twelve-chars"}]}}`, ".basicauth.users[0].Password"),
 )
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -17,7 +18,21 @@ import (
 // +example={issuer: "https://login.example.com", audiences: [shop-api], require: [{claim: scope, values: [shop, admin]}],
 // claim_headers: [{claim: sub, header: x-user}]}
 type JWTFilter struct {
-	// The issuer (iss), exactly as in the tokens. Without jwks and jwks_uri it is a URL, and its discovery
+	TokenIssuer
+	// Further issuers, whose tokens are accepted too, each with its own keys and conditions.
+	// +maxItems=maxOtherIssuers
+	OtherIssuers []TokenIssuer `json:"other_issuers"`
+	// Where the token is in a request. Absent means Authorization: Bearer.
+	From *TokenSource `json:"from"`
+	// Whether requests without a token are allowed too. A token that a request has must be right. Default: false.
+	Optional bool `json:"optional"`
+	// Whether the upstream receives the token too. Default: false.
+	Forward bool `json:"forward"`
+}
+
+// TokenIssuer is an issuer of tokens, with its keys and with what its tokens must have.
+type TokenIssuer struct {
+	// The issuer (iss), exactly as in the tokens. Without jwks, jwks_uri and hmac_key it is a URL, and its discovery
 	// document says where the keys are.
 	// +required
 	// +minLength=1
@@ -34,19 +49,27 @@ type JWTFilter struct {
 	// URL of the key set. Plain HTTP is for hosts in private networks, and for an upstream.
 	// +maxLength=maxURL
 	JWKSURI string `json:"jwks_uri"`
+	// The secret key with which the issuer signs, in place of public keys. Whoever can verify such a token can also make
+	// one, so prefer public keys.
+	HMACKey SharedKey `json:"hmac_key"`
+	// The algorithm of hmac_key, the only one that is accepted. Default: HS256.
+	// +enum=[HS256, HS384, HS512]
+	HMACAlgorithm string `json:"hmac_algorithm"`
 	// Name of the upstream through which the keys are fetched. Without it, they are fetched from the host of the URL.
 	Upstream string `json:"upstream"`
-	// Where the token is in a request. Absent means Authorization: Bearer.
-	From *TokenSource `json:"from"`
 	// Claims that the token must have, all of them; otherwise a request gets 403.
 	// +maxItems=maxRequired
 	Require []RequiredClaim `json:"require"`
+	// Scopes that the token must have, all of them; otherwise a request gets 403. They are the words of the claim scope or
+	// scp, or the elements of the list that one of them is.
+	// +minItems=1
+	// +maxItems=maxTokenScopes
+	// +items={type: string, minLength: 1, maxLength: maxWord}
+	Scopes []string `json:"scopes"`
 	// Claims that the upstream receives in headers. The gateway removes these headers from clients' requests, on all
 	// routes of the service.
 	// +maxItems=maxClaimHeaders
 	ClaimHeaders []ClaimHeader `json:"claim_headers"`
-	// Whether the upstream receives the token too. Default: false.
-	Forward bool `json:"forward"`
 
 	provider *Provider
 }
@@ -61,6 +84,15 @@ type TokenSource struct {
 	// Anyone who sees the URL has the token: URLs appear in logs and browser histories.
 	Query string `json:"query"`
 }
+
+const (
+	// otherIssuers is the path of further issuers in the JSON.
+	otherIssuers = "other_issuers"
+	// maxOtherIssuers bounds the keys that each token may be compared with.
+	maxOtherIssuers = 9
+	// maxTokenScopes bounds regular expressions that each request is compared with.
+	maxTokenScopes = 10
+)
 
 // RequiredClaim is a claim of a token: a string, or a list with one. Dots separate the steps to the claim.
 // +example={claim: realm_access.roles, values: [staff]}
@@ -98,24 +130,61 @@ func readJWT(v *validator, at, _ string, config JSON) Spec {
 	return &f
 }
 
-func (f *JWTFilter) check(v *validator, at string) {
-	f.checkKeys(v, at)
-	if f.Audiences != nil && len(f.Audiences) == 0 {
-		v.add(at+".audiences", "is empty, so no token would be accepted; name at least one audience, or omit audiences")
+// Issuers returns all issuers. in is where each is in the JSON of the filter, with a dot behind it, or empty: what its key
+// is sealed for.
+func (f *JWTFilter) Issuers() iter.Seq2[string, *TokenIssuer] {
+	return func(yield func(string, *TokenIssuer) bool) {
+		if !yield("", &f.TokenIssuer) {
+			return
+		}
+		for i := range f.OtherIssuers {
+			if !yield(otherIssuers+"["+f.OtherIssuers[i].Issuer+"].", &f.OtherIssuers[i]) {
+				return
+			}
+		}
 	}
-	v.words(at+".audiences", f.Audiences, maxAudiences, isText, "an audience, such as https://api.example.com")
+}
+
+func (f *JWTFilter) check(v *validator, at string) {
+	f.TokenIssuer.check(v, at, f.From)
 	if f.From != nil {
 		f.From.check(v, at+".from")
 	}
-	v.requiredClaims(at+".require", f.Require)
-	if len(f.ClaimHeaders) > maxClaimHeaders {
-		v.add(at+".claim_headers", "has %d headers; at most %d are allowed", len(f.ClaimHeaders), maxClaimHeaders)
+	if len(f.OtherIssuers) > maxOtherIssuers {
+		v.add(at+"."+otherIssuers, "has %d issuers; at most %d are allowed", len(f.OtherIssuers), maxOtherIssuers)
+		return
+	}
+	seen := map[string]bool{f.Issuer: true}
+	for i := range f.OtherIssuers {
+		other, field := &f.OtherIssuers[i], fmt.Sprintf("%s.%s[%d]", at, otherIssuers, i)
+		if seen[other.Issuer] && other.Issuer != "" {
+			v.add(field+".issuer", "%q is listed twice: the keys of one issuer are in one place", clipField(other.Issuer))
+		}
+		seen[other.Issuer] = true
+		other.check(v, field, f.From)
+	}
+}
+
+// check accepts an issuer whose tokens are in a place.
+func (t *TokenIssuer) check(v *validator, at string, from *TokenSource) {
+	t.checkKeys(v, at)
+	if t.Audiences != nil && len(t.Audiences) == 0 {
+		v.add(at+".audiences", "is empty, so no token would be accepted; name at least one audience, or omit audiences")
+	}
+	v.words(at+".audiences", t.Audiences, maxAudiences, isText, "an audience, such as https://api.example.com")
+	v.requiredClaims(at+".require", t.Require)
+	if t.Scopes != nil && len(t.Scopes) == 0 {
+		v.add(at+".scopes", "is empty; name at least one scope, or omit scopes")
+	}
+	v.words(at+".scopes", t.Scopes, maxTokenScopes, isScope, "a scope, such as read")
+	if len(t.ClaimHeaders) > maxClaimHeaders {
+		v.add(at+".claim_headers", "has %d headers; at most %d are allowed", len(t.ClaimHeaders), maxClaimHeaders)
 		return
 	}
 	seen := map[string]bool{}
-	for i, c := range f.ClaimHeaders {
+	for i, c := range t.ClaimHeaders {
 		field := fmt.Sprintf("%s.claim_headers[%d]", at, i)
-		if f.From != nil && strings.EqualFold(c.Header, f.From.Header) && c.Header != "" {
+		if from != nil && strings.EqualFold(c.Header, from.Header) && c.Header != "" {
 			v.add(field+".header", "%q carries the token; choose another header", c.Header)
 			continue
 		}
@@ -125,41 +194,52 @@ func (f *JWTFilter) check(v *validator, at string) {
 }
 
 // checkKeys accepts an issuer with the place of its keys.
-func (f *JWTFilter) checkKeys(v *validator, at string) {
+func (t *TokenIssuer) checkKeys(v *validator, at string) {
 	keys := at + ".jwks"
 	switch {
-	case f.Issuer == "":
+	case t.Issuer == "":
 		v.add(at+".issuer", "is required: it is the iss of the tokens")
-	case !isText(f.Issuer) || len(f.Issuer) > maxURL:
+	case !isText(t.Issuer) || len(t.Issuer) > maxURL:
 		v.add(at+".issuer", "has a control character, or more than %d bytes", maxURL)
-	case f.discovers():
-		v.provider(at, f.Issuer, "", "")
+	case t.discovers():
+		v.provider(at, t.Issuer, "", "")
 	}
-	if f.JWKSURI != "" {
-		v.loginURL(at+".jwks_uri", f.JWKSURI)
+	if t.JWKSURI != "" {
+		v.loginURL(at+".jwks_uri", t.JWKSURI)
 	}
-	if f.Upstream != "" {
-		v.name(at+".upstream", f.Upstream, true)
+	if t.Upstream != "" {
+		v.name(at+".upstream", t.Upstream, true)
 	}
-	if f.JWKS == nil {
+	if t.HMACKey.IsSet() || t.HMACAlgorithm != "" {
+		t.checkSharedKey(v, at)
 		return
 	}
-	if f.JWKSURI != "" || f.Upstream != "" {
+	if t.JWKS == nil {
+		return
+	}
+	if t.JWKSURI != "" || t.Upstream != "" {
 		v.add(keys, "cannot be combined with jwks_uri or upstream; remove these")
 	}
-	if symmetricKey(f.JWKS) {
+	if symmetricKey(t.JWKS) {
 		v.add(keys, "has a symmetric key (oct): whoever can verify with it can sign; use public keys")
-	} else if _, err := ReadKeys(f.JWKS); err != nil {
+	} else if _, err := ReadKeys(t.JWKS); err != nil {
 		v.add(keys, "%s", err)
 	}
 }
 
 // checkWritten refuses keys that anybody on the way to a public host could replace.
 func (f *JWTFilter) checkWritten(v *validator, at string) {
-	u, err := url.Parse(f.JWKSURI)
-	if err == nil && u.Scheme == "http" && f.Upstream == "" && isPublicHost(u.Hostname()) {
+	f.TokenIssuer.checkWritten(v, at)
+	for i := range f.OtherIssuers {
+		f.OtherIssuers[i].checkWritten(v, fmt.Sprintf("%s.%s[%d]", at, otherIssuers, i))
+	}
+}
+
+func (t *TokenIssuer) checkWritten(v *validator, at string) {
+	u, err := url.Parse(t.JWKSURI)
+	if err == nil && u.Scheme == "http" && t.Upstream == "" && isPublicHost(u.Hostname()) {
 		v.add(at+".jwks_uri", "%q is plain HTTP to a public host: %s. Use https, "+
-			"or name the upstream through which the keys are fetched", f.JWKSURI, onTheWay)
+			"or name the upstream through which the keys are fetched", t.JWKSURI, onTheWay)
 	}
 }
 
@@ -231,46 +311,82 @@ func (v *validator) requiredClaims(at string, list []RequiredClaim) {
 }
 
 func (f *JWTFilter) uses() []Key {
-	if f.Upstream == "" {
-		return nil
+	var keys []Key
+	for _, t := range f.Issuers() {
+		var key Key
+		switch {
+		case t.Upstream != "":
+			key = UpstreamKey(t.Upstream)
+		case t.HMACKey.Secret != "":
+			key = SecretKey(t.HMACKey.Secret)
+		default:
+			continue
+		}
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
 	}
-	return []Key{UpstreamKey(f.Upstream)}
+	return keys
 }
 
-func jwtNames() map[string]Kind { return map[string]Kind{"upstream": KindUpstream} }
+// jwtSecrets are the paths of the shared keys in the JSON.
+func jwtSecrets() []string { return []string{sharedKeyKey, otherIssuers + "." + sharedKeyKey} }
 
-func (f *JWTFilter) learn(p *Provider) Spec {
+func jwtNames() map[string]Kind {
+	names := map[string]Kind{}
+	for _, in := range []string{"", otherIssuers + "."} {
+		names[in+"upstream"], names[in+sharedKeyKey+".secret"] = KindUpstream, KindSecret
+	}
+	return names
+}
+
+func (f *JWTFilter) learn(all Providers) Spec {
 	known := *f
-	known.provider = p
+	known.OtherIssuers = slices.Clone(f.OtherIssuers)
+	for _, t := range known.Issuers() {
+		t.provider = all.Of(t.source())
+	}
 	return &known
 }
 
 // discovers reports whether the issuer says where the keys are.
-func (f *JWTFilter) discovers() bool { return f.JWKS == nil && f.JWKSURI == "" }
+func (t *TokenIssuer) discovers() bool { return t.JWKS == nil && t.JWKSURI == "" && !t.HMACKey.IsSet() }
 
-// Source is what has to be asked to know the keys; the zero value means nothing.
-func (f *JWTFilter) Source() ProviderSource {
-	if f.JWKS != nil {
+// Sources are what has to be asked to know the keys.
+func (f *JWTFilter) Sources() []ProviderSource {
+	var list []ProviderSource
+	for _, t := range f.Issuers() {
+		list = append(list, t.source())
+	}
+	return list
+}
+
+// source is what has to be asked to know the keys; the zero value means nothing.
+func (t *TokenIssuer) source() ProviderSource {
+	if t.JWKS != nil || t.HMACKey.IsSet() {
 		return ProviderSource{}
 	}
-	s := ProviderSource{JWKSURI: f.JWKSURI, Upstream: f.Upstream, Discover: f.discovers()}
+	s := ProviderSource{JWKSURI: t.JWKSURI, Upstream: t.Upstream, Discover: t.discovers()}
 	if s.Discover {
-		s.Issuer = f.Issuer
+		s.Issuer = t.Issuer
 	}
-	if f.Upstream != "" {
-		s.UpstreamFor = f.JWKSURI + s.Issuer // one of them
+	if t.Upstream != "" {
+		s.UpstreamFor = t.JWKSURI + s.Issuer // one of them
 	}
 	return s
 }
 
-// Keys are the JSON of the keys. If they are not known, fault says why.
-func (f *JWTFilter) Keys() (keys, fault string) {
-	if f.JWKS != nil {
-		keys, _ = ReadKeys(f.JWKS) // which check has seen
+// Keys are the JSON of the public keys. If they are not known, fault says why. There are none beside a shared key.
+func (t *TokenIssuer) Keys() (keys, fault string) {
+	if t.HMACKey.IsSet() {
+		return "", ""
+	}
+	if t.JWKS != nil {
+		keys, _ = ReadKeys(t.JWKS) // which check has seen
 		return keys, ""
 	}
-	switch p := f.provider; {
-	case p == nil || p.Source != f.Source():
+	switch p := t.provider; {
+	case p == nil:
 		return "", "the issuer has not answered yet"
 	case p.JWKS == "":
 		return "", cmp.Or(p.Fault, "the issuer has none")
@@ -282,17 +398,46 @@ func (f *JWTFilter) Keys() (keys, fault string) {
 // Advice says what works, but probably not as intended. Each sentence follows the path of the filter.
 func (f *JWTFilter) Advice() []string {
 	var list []string
-	if len(f.Audiences) == 0 {
-		list = append(list, "has no audiences: it accepts every token of the issuer, also those issued for other programs")
-	}
-	for _, c := range []struct{ name, url string }{{"issuer", f.Source().Issuer}, {"jwks_uri", f.JWKSURI}} {
-		if u, err := url.Parse(c.url); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
-			list = append(list, fmt.Sprintf("has %s %s, which is plain HTTP: %s", c.name, c.url, onTheWay))
+	for _, t := range f.Issuers() {
+		of := ""
+		if len(f.OtherIssuers) > 0 {
+			of = " for " + t.Issuer
+		}
+		if len(t.Audiences) == 0 {
+			list = append(list, "has no audiences"+of+": it accepts every token of the issuer, also those issued for other programs")
+		}
+		for _, c := range []struct{ name, url string }{{"issuer", t.source().Issuer}, {"jwks_uri", t.JWKSURI}} {
+			if u, err := url.Parse(c.url); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
+				list = append(list, fmt.Sprintf("has %s %s, which is plain HTTP: %s", c.name, c.url, onTheWay))
+			}
 		}
 	}
 	if f.From != nil && f.From.Query != "" {
 		list = append(list, "accepts tokens in the query: whoever sees a URL has its token, "+
 			"and URLs appear in logs and browser histories")
 	}
-	return list
+	return append(list, f.sharedHeaders()...)
+}
+
+// sharedHeaders says which headers carry claims of several issuers, if no header says of which one.
+func (f *JWTFilter) sharedHeaders() []string {
+	from := map[string]string{}
+	for _, t := range f.Issuers() {
+		for _, c := range t.ClaimHeaders {
+			if c.Claim == "iss" {
+				return nil
+			}
+		}
+	}
+	for _, t := range f.Issuers() {
+		for _, c := range t.ClaimHeaders {
+			header := strings.ToLower(c.Header)
+			if of, twice := from[header]; twice {
+				return []string{fmt.Sprintf("sets %s from tokens of %s and of %s: each of them can name the users of the other; "+
+					"use other headers, or add one with the claim iss", header, of, t.Issuer)}
+			}
+			from[header] = t.Issuer
+		}
+	}
+	return nil
 }

@@ -79,9 +79,9 @@ func oidcNames() map[string]Kind {
 
 func (c *OIDCFilter) uses() []Key { return c.Login().uses() }
 
-func (c *OIDCFilter) learn(p *Provider) Spec {
+func (c *OIDCFilter) learn(all Providers) Spec {
 	known := *c
-	known.provider = p
+	known.provider = all.Of(c.Login().Source())
 	return &known
 }
 

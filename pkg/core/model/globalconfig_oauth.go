@@ -146,9 +146,9 @@ func oauthNames() map[string]Kind {
 
 func (c *OAuthConfig) uses() []Key { return c.Login().uses() }
 
-func (c *OAuthConfig) learn(p *Provider) Spec {
+func (c *OAuthConfig) learn(all Providers) Spec {
 	known := *c
-	known.provider = p
+	known.provider = all.Of(c.Login().Source())
 	return &known
 }
 

@@ -31,8 +31,10 @@ func addIdentity(spec Spec, sets, reads map[string]bool) {
 	}
 	switch f := spec.(type) {
 	case *JWTFilter:
-		for _, c := range f.ClaimHeaders {
-			add(c.Header)
+		for _, t := range f.Issuers() {
+			for _, c := range t.ClaimHeaders {
+				add(c.Header)
+			}
 		}
 		if f.From != nil {
 			reads[strings.ToLower(f.From.Header)] = true

@@ -314,8 +314,9 @@ var _ = Describe("What a login of proxies says", func() {
 	}
 
 	It("is what its provider says too, in a copy", func() {
-		c, provider := parsed(oauth), &model.Provider{}
-		Expect(model.LoginOf(model.Learned(c, provider)).Provider).To(BeIdenticalTo(provider))
+		c := parsed(oauth)
+		provider := &model.Provider{Source: c.Login().Source()}
+		Expect(model.LoginOf(model.Learned(c, model.Providers{provider})).Provider).To(BeIdenticalTo(provider))
 		Expect(c.Login().Provider).To(BeNil())
 	})
 

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Provider is what an identity provider says of itself: its discovery document (OpenID
 // Connect Discovery 1.0) and its keys (RFC 7517).
 type Provider struct {
@@ -31,11 +33,24 @@ type ProviderSource struct {
 	Discover bool
 }
 
-// learner is a configuration that depends on what an identity provider says.
+// Providers are what the identity providers of one configuration say.
+type Providers []*Provider
+
+// Of returns what one of them says; nil if it has not answered.
+func (p Providers) Of(source ProviderSource) *Provider {
+	for _, one := range p {
+		if one != nil && one.Source == source {
+			return one
+		}
+	}
+	return nil
+}
+
+// learner is a configuration that depends on what identity providers say.
 type learner interface {
 	Spec
-	// learn returns a copy that knows the provider.
-	learn(p *Provider) Spec
+	// learn returns a copy that knows the providers.
+	learn(all Providers) Spec
 }
 
 // LoginOf returns the login that a configuration is; nil if it is none.
@@ -46,13 +61,19 @@ func LoginOf(spec Spec) *Login {
 	return nil
 }
 
-// SourceOf is what has to be asked for a configuration; the zero value means nothing.
-func SourceOf(spec Spec) ProviderSource {
-	if f, ok := spec.(interface{ Source() ProviderSource }); ok {
-		return f.Source()
+// SourcesOf is what has to be asked for a configuration, without duplicates.
+func SourcesOf(spec Spec) []ProviderSource {
+	var all, list []ProviderSource
+	if f, ok := spec.(interface{ Sources() []ProviderSource }); ok {
+		all = f.Sources()
 	}
 	if l := LoginOf(spec); l != nil {
-		return l.Source()
+		all = append(all, l.Source())
 	}
-	return ProviderSource{}
+	for _, s := range all {
+		if s != (ProviderSource{}) && !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -176,11 +177,17 @@ func mapNested(
 func elementName(element []byte) string {
 	var named struct {
 		Name string `json:"name"`
+		// Issuer is the name of an issuer of tokens.
+		Issuer string `json:"issuer"`
 	}
-	if json.Unmarshal(element, &named) != nil || named.Name == "" {
+	name := ""
+	if json.Unmarshal(element, &named) == nil {
+		name = cmp.Or(named.Name, named.Issuer)
+	}
+	if name == "" {
 		return ""
 	}
-	return "[" + named.Name + "]"
+	return "[" + name + "]"
 }
 
 func writeJSON(out *bytes.Buffer, v any) error {

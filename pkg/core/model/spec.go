@@ -48,7 +48,10 @@ func filterTypes() []configType {
 	return []configType{
 		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, joins: true, read: readRateLimitFilter},
 		{name: FilterOIDC, on: []Kind{KindService}, notOnProxy: "names one redirect URL and one set of cookies: a globalconfig_oauth is the login for a proxy", secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
-		{name: FilterJWT, on: []Kind{KindRoute, KindService}, names: jwtNames(), read: readJWT},
+		{
+			name: FilterJWT, on: []Kind{KindRoute, KindService}, secrets: jwtSecrets(), names: jwtNames(),
+			read: readJWT,
+		},
 		{
 			name: FilterAPIKey, on: []Kind{KindRoute, KindService}, alone: "say which API keys are accepted",
 			names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey,
@@ -58,8 +61,8 @@ func filterTypes() []configType {
 			names: map[string]Kind{passwordKey + ".secret": KindSecret}, read: readBasicAuth,
 		},
 		{
-			name: FilterAnyOf, on: []Kind{KindRoute, KindService}, secrets: []string{BasicAuthInAnyOf + "." + passwordKey},
-			names: anyOfNames(), read: readAnyOf,
+			name: FilterAnyOf, on: []Kind{KindRoute, KindService},
+			secrets: anyOfSecrets(), names: anyOfNames(), read: readAnyOf,
 		},
 		{
 			name: FilterConsumer, on: []Kind{KindRoute, KindService}, alone: "say which consumers are accepted", read: readConsumer,
@@ -266,8 +269,9 @@ func (v *validator) fault() error {
 // decode reads the JSON into into; what does not fit is reported.
 func (v *validator) decode(at string, config JSON, into any) bool {
 	err := decodeStrict(config.text(), into)
+	embedded := strings.NewReplacer("LoginOptions.", "", "TokenIssuer.", "")
 	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is && wrong.Field != "" {
-		v.add(at+"."+strings.Replace(wrong.Field, "LoginOptions.", "", 1), "must be %s, not %s", jsonType(wrong.Type),
+		v.add(at+"."+embedded.Replace(wrong.Field), "must be %s, not %s", jsonType(wrong.Type),
 			sentType(wrong.Value))
 		return false
 	}

@@ -207,7 +207,7 @@ func (s *Subject) findLogin() error {
 
 // learn adds the provider's answer to the login.
 func (s *Subject) learn(p model.Provider) error {
-	s.config.Apply(model.Change{Revision: 2, Learned: map[model.Key]*model.Provider{s.key: &p}})
+	s.config.Apply(model.Change{Revision: 2, Learned: map[model.Key]model.Providers{s.key: {&p}}})
 	return s.findLogin()
 }
 

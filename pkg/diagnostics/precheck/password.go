@@ -7,29 +7,29 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
 
-// checkPassword refuses the new value of a secret that filters name as a password, if the old value is one and the
-// new one is not: what the filters are attached to would answer 503. A secret may get its first password later, and a
-// rollback may restore what was there.
+// checkPassword refuses the new value of a secret that filters name as a password or as a key, if the old value is one
+// and the new one is not: what the filters are attached to would answer 503. A secret may get its first password later,
+// and a rollback may restore what was there.
 func (c checker) checkPassword(w store.Written) error {
 	is, _ := w.After.(*model.Secret)
 	was, _ := w.Before.(*model.Secret)
-	if c.rules.Restoring || is == nil || was == nil || was.Value == is.Value || c.passwordFault(was) != "" {
-		return nil
-	}
-	fault := c.passwordFault(is)
-	if fault == "" {
+	if c.rules.Restoring || is == nil || was == nil || was.Value == is.Value {
 		return nil
 	}
 	for _, u := range c.users[w.Key] {
-		if namesPassword(u, is.Name) {
-			return refusal(u.Key(), fmt.Errorf("the value of its secret %s would not be a password: it %s", is.Name, fault))
+		what, faultOf := usedAs(u, is.Name)
+		if faultOf == nil || c.faultOf(was, faultOf) != "" {
+			continue
+		}
+		if fault := c.faultOf(is, faultOf); fault != "" {
+			return refusal(u.Key(), fmt.Errorf("the value of its secret %s would not be a %s: it %s", is.Name, what, fault))
 		}
 	}
 	return nil
 }
 
-// passwordFault says why the value of a secret is no password; "" if it is one, or cannot be read here.
-func (c checker) passwordFault(s *model.Secret) string {
+// faultOf says why the value of a secret cannot be used; "" if it can, or cannot be read here.
+func (c checker) faultOf(s *model.Secret, faultOf func(string) string) string {
 	if c.rules.Unseal == nil {
 		return ""
 	}
@@ -37,27 +37,36 @@ func (c checker) passwordFault(s *model.Secret) string {
 	if err != nil {
 		return ""
 	}
-	return model.PasswordFault(text)
+	return faultOf(text)
 }
 
-// namesPassword reports whether an object is a filter with a user whose password is in the secret.
-func namesPassword(obj model.Object, secret string) bool {
+// usedAs returns what a filter uses a secret as, and what says why a text is none; nil if the filter does not name it in
+// such a place.
+func usedAs(obj model.Object, secret string) (what string, faultOf func(string) string) {
 	f, is := obj.(*model.Filter)
 	if !is {
-		return false
+		return "", nil
 	}
 	spec := f.Parse().Spec
-	if either, is := spec.(*model.AnyOfFilter); is && either.BasicAuth != nil {
-		spec = either.BasicAuth
+	basic, _ := spec.(*model.BasicAuthFilter)
+	tokens, _ := spec.(*model.JWTFilter)
+	if either, is := spec.(*model.AnyOfFilter); is {
+		basic, tokens = either.BasicAuth, either.JWT
 	}
-	basic, is := spec.(*model.BasicAuthFilter)
-	if !is {
-		return false
+	if tokens != nil {
+		for _, t := range tokens.Issuers() {
+			if t.HMACKey.Secret == secret {
+				return "key for " + t.Algorithm(), t.SharedKeyFault
+			}
+		}
+	}
+	if basic == nil {
+		return "", nil
 	}
 	for _, u := range basic.Users {
 		if u.Password.Secret == secret {
-			return true
+			return "password", model.PasswordFault
 		}
 	}
-	return false
+	return "", nil
 }

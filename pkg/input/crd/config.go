@@ -124,6 +124,9 @@ func (e *exporter) filters() {
 			slices.ContainsFunc(c.BasicAuth.Users, hasText) {
 			e.add("%s: a RouteFilter of the type %s names a secret for each password: put them into secrets", key.Path(), f.Type)
 		}
+		if hasSharedKey(f.Parse().Spec) {
+			e.add("%s: a RouteFilter names a secret for hmac_key: put the key into a secret", key.Path())
+		}
 		if c, ok := f.Parse().Spec.(*model.AccessLogFilter); ok {
 			config = jsonText(model.AccessLogFilter{Logs: e.logs(key, c.Logs)})
 		}
@@ -178,6 +181,23 @@ func (e *exporter) passwords(filter string, c *model.BasicAuthFilter) (config, o
 
 // hasText reports whether the password of a user is a text rather than the name of a secret.
 func hasText(u model.User) bool { return u.Password.Text != "" }
+
+// hasSharedKey reports whether a filter has the text of a key rather than the name of a secret.
+func hasSharedKey(spec model.Spec) bool {
+	tokens, _ := spec.(*model.JWTFilter)
+	if either, is := spec.(*model.AnyOfFilter); is {
+		tokens = either.JWT
+	}
+	if tokens == nil {
+		return false
+	}
+	for _, t := range tokens.Issuers() {
+		if t.HMACKey.Text != "" {
+			return true
+		}
+	}
+	return false
+}
 
 // globalConfigs makes the GlobalConfigs: one for each proxy, or one for all.
 func (e *exporter) globalConfigs() {

@@ -115,6 +115,8 @@ services:
 	},
 		Entry("the machine itself", "upstreams: [{upstream_name: blue, upstream_ip: 127.0.0.1, upstream_port: 80}]",
 			"/upstream/blue: upstream_ip 127.0.0.1 is the machine itself, which in a cluster is the Pod of the gateway, and Kubernetes refuses it: write an address that its nodes reach, or a host name"),
+		Entry("a shared key of tokens in its text", `filters: [{filter_name: f, filter_type: http_filter_jwt, filter_config: {issuer: us, hmac_key: a key of 32 bytes for the specs!}}]`,
+			"/filter/f: a RouteFilter names a secret for hmac_key: put the key into a secret"),
 		Entry("a link-local address", "upstreams: [{upstream_name: blue, upstream_ip: 'fe80::1', upstream_port: 80}]",
 			"/upstream/blue: upstream_ip fe80::1 is an address that Kubernetes refuses for endpoints: write one that its nodes reach, or a host name"),
 		Entry("a name that only the machine knows", "upstreams: [{upstream_name: blue, upstream_ip: localhost, upstream_port: 80}]",

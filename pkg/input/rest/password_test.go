@@ -139,6 +139,24 @@ var _ = Describe("Passwords", func() {
 		Expect(a.patch("/secret/free", "Secret_value=short").status).To(Equal(200), "no filter names it")
 	})
 
+	It("of tokens are not lost to a secret whose new value is too short, and may come later", func() {
+		a.given("/keyset", "Keyset_name=a", "/service/shop/route", "Route_Name=root&Route_prefix=/")
+		for i, filter := range []string{
+			`http_filter_jwt&Filter_config={"issuer":"us","hmac_key":{"secret":"key0"}}`,
+			`http_filter_anyof&Filter_config={"apikey":{"keys":"a"},"jwt":{"issuer":"us","hmac_key":{"secret":"key1"}}}`,
+		} {
+			name := fmt.Sprint("key", i)
+			a.given("/secret", "Secret_name="+name, "/filter", fmt.Sprint("Filter_name=", name, "&Filter_type=", filter), "/service/shop/route/root/filter/"+name, "")
+			Expect(a.patch("/secret/"+name, "Secret_value=short").status).To(Equal(200))
+			Expect(a.patch("/secret/"+name, "Secret_value=a+key+of+32+bytes+in+its+secret!").status).To(Equal(200))
+			got := a.patch("/secret/"+name, "Secret_value=a+key+of+31+bytes+in+its+secret")
+			Expect(got.status).To(Equal(http.StatusUnprocessableEntity), got.body)
+			Expect(got.body).To(ContainSubstring("the value of its secret " + name + " would not be a key for HS256: it has fewer than 32 bytes"))
+			Expect(a.delete("/secret/"+name).status).To(Equal(http.StatusConflict), "the filter names it")
+			Expect(a.delete("/service/shop/route/root/filter/" + name).status).To(Equal(200))
+		}
+	})
+
 	It("are required by only one filter of a service or route, and not together with tokens or a login", func() {
 		const tokens = `{"issuer":"us","jwks":{"keys":[{"kty":"EC","crv":"P-256","kid":"one","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}}`
 		a.given("/secret", "Secret_name=cookie&Secret_value="+longText, "/keyset", "Keyset_name=a", "/service/shop/route", "Route_Name=root&Route_prefix=/",

@@ -10,8 +10,8 @@ import (
 
 // set is what the configuration contains about logins. It is for one goroutine. Use newSet.
 type set struct {
-	// logins are the sources of filters and global configs that need one.
-	logins map[model.Key]model.ProviderSource
+	// logins are the sources of filters and global configs that need some.
+	logins map[model.Key][]model.ProviderSource
 	// places has the proxies, services and routes with each filter, and tokens the filters that verify
 	// the tokens of requests.
 	places    map[string]map[model.Key]bool
@@ -22,7 +22,7 @@ type set struct {
 
 func newSet() *set {
 	return &set{
-		logins: map[model.Key]model.ProviderSource{}, places: map[string]map[model.Key]bool{}, tokens: map[model.Key]bool{},
+		logins: map[model.Key][]model.ProviderSource{}, places: map[string]map[model.Key]bool{}, tokens: map[model.Key]bool{},
 		upstreams: map[string]*model.Upstream{}, secrets: map[string]*model.Secret{},
 	}
 }
@@ -42,8 +42,8 @@ func (s *set) applyEntry(e model.Entry) {
 	case model.KindFilter, model.KindGlobalConfig:
 		delete(s.logins, e.Key)
 		delete(s.tokens, e.Key)
-		if source := sourceOf(e.Object); source != (model.ProviderSource{}) {
-			s.logins[e.Key] = source
+		if sources := sourcesOf(e.Object); len(sources) > 0 {
+			s.logins[e.Key] = sources
 			if f, ok := e.Object.(*model.Filter); ok && slices.Contains([]string{model.FilterJWT, model.FilterAnyOf}, f.TypeName()) {
 				s.tokens[e.Key] = true
 			}
@@ -73,28 +73,30 @@ func (s *set) applyEntry(e model.Entry) {
 	}
 }
 
-// sourceOf returns the provider that an object needs; the zero value means none.
-func sourceOf(o model.Object) model.ProviderSource {
+// sourcesOf returns the providers that an object needs.
+func sourcesOf(o model.Object) []model.ProviderSource {
 	switch o := o.(type) {
 	case *model.Filter:
 		if p := o.Parse(); p.Fault == nil {
-			return model.SourceOf(p.Spec)
+			return model.SourcesOf(p.Spec)
 		}
 	case *model.GlobalConfig:
 		if p := o.Parse(); p.Fault == nil {
-			return model.SourceOf(p.Spec)
+			return model.SourcesOf(p.Spec)
 		}
 	}
-	return model.ProviderSource{}
+	return nil
 }
 
 // wanted returns the objects that need each source, sorted: global configs, and filters that
 // a service or a route has.
 func (s *set) wanted() map[model.ProviderSource][]model.Key {
 	wanted := map[model.ProviderSource][]model.Key{}
-	for key, source := range s.logins {
-		if key.Kind != model.KindFilter || len(s.places[key.Name()]) > 0 {
-			wanted[source] = append(wanted[source], key)
+	for key, sources := range s.logins {
+		for _, source := range sources {
+			if s.isInUse(key) {
+				wanted[source] = append(wanted[source], key)
+			}
 		}
 	}
 	for _, keys := range wanted {
@@ -103,6 +105,11 @@ func (s *set) wanted() map[model.ProviderSource][]model.Key {
 		})
 	}
 	return wanted
+}
+
+// isInUse reports whether an object is a global config, or a filter that a service or a route has.
+func (s *set) isInUse(key model.Key) bool {
+	return key.Kind != model.KindFilter || len(s.places[key.Name()]) > 0
 }
 
 // via returns the current upstream of a source; nil if it names none, or one that does not

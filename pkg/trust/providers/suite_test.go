@@ -159,10 +159,21 @@ func (w *world) read() model.Change {
 // learn reads changes until something is learned for a login.
 func (w *world) learn(key model.Key) *model.Provider {
 	GinkgoHelper()
+	all := w.learnAll(key)
+	if len(all) == 0 {
+		return nil
+	}
+	Expect(all).To(HaveLen(1))
+	return all[0]
+}
+
+// learnAll does the same for tokens of several issuers.
+func (w *world) learnAll(key model.Key) model.Providers {
+	GinkgoHelper()
 	for {
 		Eventually(w.Changed()).Should(Receive())
-		if p, ok := w.read().Learned[key]; ok {
-			return p
+		if all, ok := w.read().Learned[key]; ok {
+			return all
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (w *Watch) tell() {
 func (p *provider) sentence(ofTokens bool) string {
 	meanwhile, goesOn := "nobody can log in before it answers", "logins continue with"
 	if ofTokens {
-		meanwhile, goesOn = "no token is accepted before it answers", "tokens are verified with"
+		meanwhile, goesOn = "none of its tokens is accepted before it answers", "tokens are verified with"
 	}
 	if !p.answered.IsZero() {
 		meanwhile = goesOn + " its answer of " + clock(p.answered)

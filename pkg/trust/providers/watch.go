@@ -75,7 +75,7 @@ type Watch struct {
 	set     *set
 	sources map[model.ProviderSource]*provider
 	// told is what the build loop last received.
-	told map[model.Key]*model.Provider
+	told map[model.Key]model.Providers
 	// asking and askingFailing are the numbers of providers with a request in progress; see mostAsked.
 	asking, askingFailing int
 	notes                 notes
@@ -118,7 +118,7 @@ func New(opts Options) *Watch {
 	opts.Times = opts.Times.orDefault()
 	return &Watch{
 		opts: opts, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1),
-		set: newSet(), sources: map[model.ProviderSource]*provider{}, told: map[model.Key]*model.Provider{},
+		set: newSet(), sources: map[model.ProviderSource]*provider{}, told: map[model.Key]model.Providers{},
 	}
 }
 
@@ -173,21 +173,25 @@ func (w *Watch) follow(now time.Time) {
 
 // learned returns what the build loop does not have yet; everything for a full change. It
 // requires mu.
-func (w *Watch) learned(full bool) map[model.Key]*model.Provider {
+func (w *Watch) learned(full bool) map[model.Key]model.Providers {
 	if len(w.sources) == 0 && len(w.told) == 0 {
 		return nil
 	}
-	news := map[model.Key]*model.Provider{}
-	known := map[model.Key]*model.Provider{}
-	for _, p := range w.sources {
-		for _, key := range p.users {
-			if p.known == nil {
-				continue
+	news := map[model.Key]model.Providers{}
+	known := map[model.Key]model.Providers{}
+	for key, sources := range w.set.logins {
+		var all model.Providers
+		for _, source := range sources {
+			if p := w.sources[source]; p != nil && p.known != nil && w.set.isInUse(key) {
+				all = append(all, p.known)
 			}
-			known[key] = p.known
-			if full || w.told[key] != p.known {
-				news[key] = p.known
-			}
+		}
+		if len(all) == 0 {
+			continue
+		}
+		known[key] = all
+		if full || !slices.Equal(w.told[key], all) {
+			news[key] = all
 		}
 	}
 	for key := range w.told {

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
@@ -79,7 +80,7 @@ var _ = Describe("A watch of providers", func() {
 		Expect(w.Changed()).NotTo(Receive())
 		Expect(w.read().Learned).To(BeEmpty())
 		w.at = model.Mark{}
-		Expect(w.read().Learned).To(HaveKeyWithValue(login, known(w)))
+		Expect(w.read().Learned).To(HaveKeyWithValue(login, ConsistOf(known(w))))
 	})
 
 	It("keeps what a provider said while it fails, and reports the failure until it answers again", func() {
@@ -128,20 +129,41 @@ var _ = Describe("A watch of providers", func() {
 		w.put(&model.RouteFilter{Service: "shop", Route: "root", Filter: "api"})
 		Expect(w.learn(api)).To(And(HaveField("Fault", ContainSubstring("is answered with 503")), HaveField("JWKS", "")))
 		Eventually(w.conditions).Should(ConsistOf(
-			MatchRegexp(`^/filter/api ProviderFailing: .*; no token is accepted before it answers$`),
-			MatchRegexp(`^/service/shop/route/root ProviderFailing: the identity provider of filter "api" fails since .*; no token is accepted before it answers$`),
+			MatchRegexp(`^/filter/api ProviderFailing: .*; none of its tokens is accepted before it answers$`),
+			MatchRegexp(`^/service/shop/route/root ProviderFailing: the identity provider of filter "api" fails since .*; none of its tokens is accepted before it answers$`),
 		))
 		w.SetKeys(testkit.KeyP256)
 		Expect(w.learn(api)).To(HaveField("JWKS", setP256))
 		w.Handle("/keys", unavailable)
 		Eventually(w.conditions).Should(ContainElement(ContainSubstring("; tokens are verified with its answer of ")))
-		Expect(w.read().Learned).To(HaveKeyWithValue(api, HaveField("JWKS", setP256)))
+		Expect(w.read().Learned).To(HaveKeyWithValue(api, ConsistOf(HaveField("JWKS", setP256))))
 
 		w.remove(model.NewKey(model.KindRouteFilter, "shop", "root", "api"))
 		Expect(w.learn(api)).To(BeNil())
 		w.SetKeys(testkit.KeyP256)
 		w.put(&model.Proxy{Name: "gw", HTTPPort: 80, HTTPSPort: 443, ListenIP: "::"}, &model.ProxyFilter{Proxy: "gw", Filter: "api"})
 		Expect(w.learn(api)).To(HaveField("JWKS", setP256), "of a proxy")
+	})
+
+	It("asks each of several issuers, and reports which one fails", func() {
+		w := newWorld(quick())
+		w.Handle("/keys", unavailable)
+		api := model.FilterKey("api")
+		w.put(append(w.shop(), &model.Filter{Name: "api", Type: model.FilterJWT, Config: model.JSON(`{"issuer":"us","jwks_uri":"` + w.Issuer() + `/keys",` +
+			`"other_issuers":[{"issuer":"them","jwks_uri":"` + w.Issuer() + `/theirs"},{"issuer":"you","hmac_key":{"secret":"cookies"}},{"issuer":"they","jwks_uri":"` + w.Issuer() + `/keys"}]}`)},
+			&model.ServiceFilter{Service: "shop", Filter: "api"})...)
+		w.remove(model.NewKey(model.KindServiceFilter, "shop", "login"))
+		w.Serve("/theirs", `{"keys":[`+testkit.KeyP256+`]}`)
+		of := func(path string) types.GomegaMatcher { return HaveField("Source.JWKSURI", w.Issuer()+path) }
+		Eventually(func() model.Providers { return w.learnAll(api) }).Should(HaveExactElements(
+			And(of("/keys"), HaveField("Fault", ContainSubstring("503")), HaveField("JWKS", "")), And(of("/theirs"), HaveField("JWKS", setP256), HaveField("Fault", "")),
+		))
+		Eventually(w.conditions).Should(ContainElement(MatchRegexp(`^/filter/api ProviderFailing: .*/keys.*; none of its tokens is accepted before it answers$`)))
+		Expect(w.conditions()).NotTo(ContainElement(ContainSubstring("/theirs")))
+		w.SetKeys(testkit.KeyP256)
+		Eventually(func() model.Providers { return w.learnAll(api) }).Should(HaveExactElements(
+			And(of("/keys"), HaveField("JWKS", setP256)), And(of("/theirs"), HaveField("JWKS", setP256)),
+		))
 	})
 
 	It("fetches less often the longer a provider fails", func() {
@@ -216,11 +238,11 @@ var _ = Describe("A watch of providers", func() {
 		w.stop()
 		w.HandleDocument(unavailable)
 		w.start(slow())
-		Expect(w.read().Learned).To(HaveKeyWithValue(login, known(w)))
+		Expect(w.read().Learned).To(HaveKeyWithValue(login, ConsistOf(known(w))))
 		Expect(w.learn(login)).To(HaveField("Fault", Not(BeEmpty())))
 		Expect(w.conditions()).To(ContainElement(ContainSubstring("; logins continue with its answer of ")))
 		w.start(slow())
-		Expect(w.read().Learned).To(HaveKeyWithValue(login, known(w)), "a failure does not take the note")
+		Expect(w.read().Learned).To(HaveKeyWithValue(login, ConsistOf(known(w))), "a failure does not take the note")
 	})
 
 	It("forgets the answers of another issuer", func() {
@@ -269,7 +291,7 @@ var _ = Describe("A watch of providers", func() {
 		close(answer)
 		Eventually(settled).Should(Receive(BeTrue()))
 		Eventually(settled).Should(Receive(BeTrue()))
-		Expect(w.read().Learned[login].Fault).To(ContainSubstring("503"))
+		Expect(w.read().Learned[login][0].Fault).To(ContainSubstring("503"))
 		Expect(w.Settle(context.Background(), []model.Key{login})).To(BeTrue(), "and immediately from then on")
 	})
 

@@ -111,12 +111,12 @@ func readInput(path string) caseInput {
 		case "unchecked":
 			decodeStrict(section, &unchecked)
 		case "learned":
-			var learned map[string]*model.Provider
+			var learned map[string]model.Providers
 			decodeStrict(section, &learned)
-			in.Change.Learned = map[model.Key]*model.Provider{}
-			for of, p := range learned {
+			in.Change.Learned = map[model.Key]model.Providers{}
+			for of, all := range learned {
 				kind, name, _ := strings.Cut(of, "/")
-				in.Change.Learned[model.NewKey(model.Kind(kind), name)] = p
+				in.Change.Learned[model.NewKey(model.Kind(kind), name)] = all
 			}
 		case "endpoints":
 			var endpoints map[string][]model.Endpoint

@@ -39,6 +39,10 @@ func keysOfType(t reflect.Type, at string, within ...reflect.Type) (keys []strin
 	}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if t.Field(i).Anonymous && name == "" {
+			keys = append(keys, keysOfType(t.Field(i).Type, at, append(within, t)...)...)
+			continue
+		}
 		if name != "-" && t.Field(i).IsExported() {
 			keys = append(keys, at+name)
 			keys = append(keys, keysOfType(t.Field(i).Type, at+name+".", append(within, t)...)...)

@@ -11,8 +11,8 @@ var _ = Describe("Tokens whose keys are fetched", func() {
 	api := func() *model.Filter {
 		return &model.Filter{Name: "api", Type: "http_filter_jwt", Config: `{"issuer":"us","jwks_uri":"https://us.test/keys"}`}
 	}
-	said := func(keys, fault string) map[model.Key]*model.Provider {
-		return map[model.Key]*model.Provider{model.FilterKey("api"): {Source: model.ProviderSource{JWKSURI: "https://us.test/keys"}, JWKS: keys, Fault: fault}}
+	said := func(keys, fault string) map[model.Key]model.Providers {
+		return map[model.Key]model.Providers{model.FilterKey("api"): {{Source: model.ProviderSource{JWKSURI: "https://us.test/keys"}, JWKS: keys, Fault: fault}}}
 	}
 	const one, two = `{"keys":["one"]}`, `{"keys":["two"]}`
 
@@ -56,7 +56,7 @@ var _ = Describe("Tokens whose keys are fetched", func() {
 	It("ignore keys from another key set URL", func() {
 		c := filtered(api(), &model.ServiceFilter{Service: "shop", Filter: "api"})
 		c.Learned = said(one, "")
-		c.Learned[model.FilterKey("api")].Source.JWKSURI = "https://them.test/keys"
+		c.Learned[model.FilterKey("api")][0].Source.JWKSURI = "https://them.test/keys"
 		found, _ := statuses(c)
 		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
 	})

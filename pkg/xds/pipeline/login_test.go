@@ -145,9 +145,9 @@ var _ = Describe("The login of a proxy", func() {
 		moved.Port = 8443
 		said := func(text string) model.Change {
 			c := change(0)
-			c.Learned = map[model.Key]*model.Provider{model.GlobalConfigKey("login"): {
+			c.Learned = map[model.Key]model.Providers{model.GlobalConfigKey("login"): {{
 				Source: model.ProviderSource{Issuer: "https://idp.test", Upstream: "idp", UpstreamFor: "https://idp.test/token", Discover: true}, JWKS: text,
-			}}
+			}}}
 			return c
 		}
 		with := strings.NewReplacer(`"client_id"`, `"upstream":"idp","client_id"`, `{"authorization`, `{"issuer":"https://idp.test","authorization`).Replace(oauthText)

@@ -91,8 +91,8 @@ func (w *writer) json(v map[string]any) model.JSON {
 }
 
 // learn returns what identity providers publish for some of the filters and global configs.
-func (w *writer) learn() map[model.Key]*model.Provider {
-	said := map[model.Key]*model.Provider{}
+func (w *writer) learn() map[model.Key]model.Providers {
+	said := map[model.Key]model.Providers{}
 	for i := range 6 {
 		key := []model.Key{model.FilterKey(fmt.Sprint("f", i/2)), model.GlobalConfigKey(fmt.Sprint("g", i/2))}[i%2]
 		var l *model.Login
@@ -107,10 +107,10 @@ func (w *writer) learn() map[model.Key]*model.Provider {
 		}
 		w.learned[key] = nil
 		if l != nil && w.rng.IntN(8) > 0 {
-			w.learned[key] = &model.Provider{
+			w.learned[key] = model.Providers{{
 				Source: l.Source(), AuthorizationEndpoint: "https://idp.test/said", TokenEndpoint: "https://" + w.name("said", 2) + ".test/token",
 				EndSessionEndpoint: w.pick("", "https://idp.test/end"), JWKS: w.pick("", `{"keys":[]}`, `{"keys": []}`, `{"keys":[]} `),
-			}
+			}}
 		}
 		said[key] = w.learned[key]
 	}

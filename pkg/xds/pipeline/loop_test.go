@@ -172,7 +172,7 @@ var _ = Describe("the loop", func() {
 		src.changes = []model.Change{change}
 		start()
 		Expect(pub.next()).To(And(HaveKey("shop"), HaveKey("open")))
-		src.add(model.Change{Revision: 2, Learned: map[model.Key]*model.Provider{filter.Key(): {Fault: "it is away"}}})
+		src.add(model.Change{Revision: 2, Learned: map[model.Key]model.Providers{filter.Key(): {{Fault: "it is away"}}}})
 		Expect(pub.next()).To(And(HaveLen(1), HaveKey("shop")))
 	})
 })

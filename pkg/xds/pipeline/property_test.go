@@ -33,11 +33,11 @@ type writer struct {
 	// pairs are certificates for each secret that is a pair.
 	pairs map[string][]string
 	// learned is what identity providers have published.
-	learned map[model.Key]*model.Provider
+	learned map[model.Key]model.Providers
 }
 
 func newWriter(seed uint64) *writer {
-	return &writer{rng: rand.New(rand.NewPCG(seed, 7)), objects: map[model.Key]model.Object{}, learned: map[model.Key]*model.Provider{}} //nolint:gosec // a seeded test
+	return &writer{rng: rand.New(rand.NewPCG(seed, 7)), objects: map[model.Key]model.Object{}, learned: map[model.Key]model.Providers{}} //nolint:gosec // a seeded test
 }
 
 func (w *writer) name(prefix string, n int) string { return fmt.Sprintf("%s%d", prefix, w.rng.IntN(n)) }

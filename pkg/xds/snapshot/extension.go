@@ -3,6 +3,7 @@ package snapshot
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
@@ -19,12 +20,16 @@ const (
 )
 
 // NewProvider makes a piece of the extension that verifies tokens: a message with one
-// provider and one requirement, both called name. Messages with the same name may differ
-// only in their keys.
+// requirement called name, a provider of this name, and others whose names begin with it and
+// a slash. Messages with the same name may differ only in their keys.
 func NewProvider(name string, m *jwtauthnv3.JwtAuthentication, objects ...ObjectRef) (*Resource, error) {
-	if len(m.GetProviders()) != 1 || len(m.GetRequirementMap()) != 1 || m.GetProviders()[name] == nil ||
-		m.GetRequirementMap()[name] == nil {
-		return nil, fmt.Errorf("encoding jwt provider %q: it is not one provider and one requirement of that name", name)
+	if len(m.GetRequirementMap()) != 1 || m.GetProviders()[name] == nil || m.GetRequirementMap()[name] == nil {
+		return nil, fmt.Errorf("encoding jwt provider %q: it has no provider and one requirement of that name", name)
+	}
+	for other := range m.GetProviders() {
+		if other != name && !strings.HasPrefix(other, name+"/") {
+			return nil, fmt.Errorf("encoding jwt provider %q: it has another, %q", name, other)
+		}
 	}
 	body, sum, err := encode(m)
 	if err != nil {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/cncf/xds/go/udpa/annotations"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -16,7 +17,7 @@ const redacted = "<redacted>"
 
 // JSON returns the resource in Envoy's own JSON, with the names of the .proto
 // files. Strings and bytes that are marked sensitive there (private keys,
-// inline secrets) become "<redacted>".
+// inline secrets), and key sets with shared keys, become "<redacted>".
 func (r *Resource) JSON() (json.RawMessage, error) {
 	m, err := r.Body.UnmarshalNew()
 	if err != nil {
@@ -68,7 +69,8 @@ func redactValue(
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		return redact(v.Message(), secret)
 	case protoreflect.StringKind:
-		if secret {
+		// A shared key is in a key set, which Envoy does not call sensitive.
+		if secret || strings.Contains(v.String(), `"kty":"oct"`) {
 			set(protoreflect.ValueOfString(redacted))
 		}
 	case protoreflect.BytesKind:

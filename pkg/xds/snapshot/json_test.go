@@ -1,10 +1,12 @@
 package snapshot_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,6 +21,33 @@ func TestSnapshot(t *testing.T) {
 }
 
 var _ = Describe("A resource as JSON", func() {
+	DescribeTable("shows public keys of tokens, and no shared one", func(keys, shown string) {
+		packed, err := anypb.New(&jwtv3.JwtAuthentication{Providers: map[string]*jwtv3.JwtProvider{"p": {
+			JwksSourceSpecifier: &jwtv3.JwtProvider_LocalJwks{LocalJwks: &corev3.DataSource{
+				Specifier: &corev3.DataSource_InlineString{InlineString: keys},
+			}},
+		}}})
+		Expect(err).NotTo(HaveOccurred())
+		r, err := snapshot.NewExtension(&corev3.TypedExtensionConfig{Name: "tokens", TypedConfig: packed})
+		Expect(err).NotTo(HaveOccurred())
+		text, err := r.JSON()
+		Expect(err).NotTo(HaveOccurred())
+		var out struct {
+			Config struct {
+				Providers map[string]struct {
+					Keys struct {
+						Text string `json:"inline_string"`
+					} `json:"local_jwks"`
+				}
+			} `json:"typed_config"`
+		}
+		Expect(json.Unmarshal(text, &out)).To(Succeed())
+		Expect(out.Config.Providers["p"].Keys.Text).To(Equal(shown))
+	},
+		Entry("a public one", `{"keys":[{"kty":"EC"}]}`, `{"keys":[{"kty":"EC"}]}`),
+		Entry("a shared one", `{"keys":[{"alg":"HS256","k":"c2VjcmV0","kty":"oct"}]}`, "<redacted>"),
+	)
+
 	It("has Envoy's names, and nothing sensitive at any depth", func() {
 		context, err := anypb.New(&tlsv3.UpstreamTlsContext{
 			Sni: "shop.example",

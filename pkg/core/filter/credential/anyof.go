@@ -57,10 +57,13 @@ func anyOf(f *model.AnyOfFilter, at seam.Place) (*AnyOf, error) {
 		}
 	}
 	if f.JWT != nil {
-		if _, fault := f.JWT.Keys(); fault != "" {
+		if keysFault(f.JWT) != "" {
 			return nil, errors.New("the keys of its tokens are not known")
 		}
-		a.Tokens = tokensOf(f.JWT, at, true)
+		var err error
+		if a.Tokens, err = tokensOf(f.JWT, model.JWTInAnyOf+".", at); err != nil {
+			return nil, err
+		}
 	}
 	return a, nil
 }
@@ -130,13 +133,7 @@ func anyCredential(d demands) []seam.Message {
 		}))
 	}
 	if a.Tokens != nil {
-		issued := metadataPrincipal(seam.TokenFilter, []string{seam.Claims, "iss"}, text(&matcherv3.StringMatcher{
-			MatchPattern: &matcherv3.StringMatcher_Exact{Exact: a.Tokens.Check.Issuer},
-		}))
-		if len(a.Tokens.Require) > 0 {
-			issued = andAll([]*rbacconfigv3.Principal{issued, hasClaims(a.Tokens.Require)})
-		}
-		found = append(found, issued)
+		found = append(found, issuedToken(a.Tokens))
 	}
 	return []seam.Message{refuseUnless(anyFilter, name, orAll(found))}
 }

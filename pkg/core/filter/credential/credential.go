@@ -210,6 +210,14 @@ func (d demands) tokenCheck() *TokenCheck {
 	return nil
 }
 
+// claimHeaders returns the headers in which the upstream receives claims.
+func (d demands) claimHeaders() []string {
+	if t := d.allTokens(); t != nil {
+		return t.claimHeaders()
+	}
+	return claimHeaders(d.tokenCheck())
+}
+
 // asksWho reports whether a filter identifies the client. Two such filters in one place would
 // have to agree.
 func asksWho(f *model.ParsedFilter) bool {

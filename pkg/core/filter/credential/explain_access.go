@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -176,12 +177,14 @@ func (c caller) has(m *matcherv3.MetadataMatcher) (verdict, error) {
 		object, _ := value.(map[string]any)
 		value = object[step.GetKey()]
 	}
-	for _, v := range m.GetValue().GetOrMatch().GetValueMatchers() {
-		if matchesValue(v, value) {
-			return yes, nil
-		}
+	if m.GetValue().GetPresentMatch() {
+		return verdictOf(value != nil), nil
 	}
-	return no, nil
+	either := m.GetValue().GetOrMatch().GetValueMatchers()
+	if either == nil {
+		either = []*matcherv3.ValueMatcher{m.GetValue()}
+	}
+	return verdictOf(slices.ContainsFunc(either, func(v *matcherv3.ValueMatcher) bool { return matchesValue(v, value) })), nil
 }
 
 // matchesValue compares a string, or each element of a list.
@@ -191,6 +194,10 @@ func matchesValue(m *matcherv3.ValueMatcher, value any) bool {
 		return slices.ContainsFunc(list, func(v any) bool { return matchesValue(one, v) })
 	}
 	text, ok := value.(string)
+	if words := m.GetStringMatch().GetSafeRegex().GetRegex(); ok && words != "" {
+		matches, err := regexp.MatchString(`^(?:`+words+`)$`, text)
+		return err == nil && matches
+	}
 	return ok && m.GetStringMatch() != nil && text == m.GetStringMatch().GetExact()
 }
 

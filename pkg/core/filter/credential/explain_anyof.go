@@ -75,11 +75,16 @@ func counts(r seam.Request, p *rbacconfigv3.Principal) (bool, error) {
 		return false, nil
 	}
 	claims, _ := claimsOf(place.find(r))
+	who := caller{Request: r, claims: claims, known: true}
+	if p.GetOrIds() != nil { // of one of several issuers
+		has, err := who.is(p)
+		return has == yes, err
+	}
 	for i, required := range p.GetAndIds().GetIds() {
 		if i == 0 {
 			continue // the issuer, which Envoy has compared
 		}
-		has, err := caller{Request: r, claims: claims, known: true}.is(required)
+		has, err := who.is(required)
 		if has != yes || err != nil {
 			return false, err
 		}

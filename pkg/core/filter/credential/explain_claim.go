@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -62,21 +63,43 @@ func requiredClaims(p *rbacconfigv3.Principal) string {
 	if not := p.GetNotId(); not != nil {
 		p = not
 	}
+	if either := p.GetOrIds().GetIds(); len(either) == 2 && either[0].GetNotId() != nil { // of a token that may be missing
+		p = either[1]
+	}
 	var list []string
+	if issuers := p.GetOrIds().GetIds(); len(issuers) > 0 {
+		for _, one := range issuers {
+			list = append(list, ofIssuer(one))
+		}
+		return strings.Join(list, ", or ")
+	}
 	for _, one := range p.GetAndIds().GetIds() {
 		list = append(list, requiredClaim(one))
 	}
 	return strings.Join(list, "; ")
 }
 
+// ofIssuer describes what is required of the tokens of one of several issuers.
+func ofIssuer(p *rbacconfigv3.Principal) string {
+	is, conditions := p, ""
+	if both := p.GetAndIds().GetIds(); len(both) == 2 {
+		is, conditions = both[0], " and "+requiredClaims(both[1])
+	}
+	return "that it is of " + is.GetSourcedMetadata().GetMetadataMatcher().GetValue().GetStringMatch().GetExact() + conditions
+}
+
 func requiredClaim(p *rbacconfigv3.Principal) string {
+	if names := p.GetOrIds().GetIds(); len(names) > 0 { // a scope, under several names
+		p = names[0]
+	}
 	m := p.GetSourcedMetadata().GetMetadataMatcher()
 	var steps, values []string
 	for _, step := range m.GetPath()[min(1, len(m.GetPath())):] {
 		steps = append(steps, step.GetKey())
 	}
 	for _, v := range m.GetValue().GetOrMatch().GetValueMatchers() {
-		if text := v.GetStringMatch().GetExact(); text != "" && !slices.Contains(values, text) {
+		text := cmp.Or(v.GetStringMatch().GetExact(), v.GetListMatch().GetOneOf().GetStringMatch().GetExact())
+		if text != "" && !slices.Contains(values, text) {
 			values = append(values, text)
 		}
 	}

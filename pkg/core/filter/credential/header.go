@@ -35,7 +35,7 @@ func spoofOfHost(d demands) []seam.Message {
 	if slices.Contains(names, clientHeader) {
 		names = slices.Concat(names, []string{keyHeader, anyKeyHeader})
 	}
-	list := seam.RemoveHeaders(seam.WithoutNames(claimHeaders(d.tokenCheck()), names)...)
+	list := seam.RemoveHeaders(seam.WithoutNames(d.claimHeaders(), names)...)
 	list = append(list, seam.RemoveHeaders(names...)...)
 	return seam.RequestMutations(spoofFilter, append(list, passKeys(d.keys, d.anyOf)...))
 }
@@ -45,7 +45,7 @@ func spoofOfHost(d demands) []seam.Message {
 func spoofOfRoute(d demands) []seam.Message {
 	var list []*mutationv3.HeaderMutation
 	if t := d.allTokens(); t != nil {
-		list = seam.RemoveHeaders(claimHeaders(t.Check)...)
+		list = seam.RemoveHeaders(t.claimHeaders()...)
 	}
 	if d.keys != nil || d.saysWho() {
 		list = append(list, seam.RemoveHeaders(anyKeyHeader)...)

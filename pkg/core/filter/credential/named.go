@@ -37,10 +37,10 @@ type Provider struct {
 func NamedBy(h *ir.Host) Named {
 	d := ofHost(h)
 	out := d.login.Named()
-	checks := map[string]*TokenCheck{}
+	tokens := map[string]*Tokens{}
 	add := func(d demands) {
 		if t := d.allTokens(); t != nil {
-			checks[t.Check.Name] = t.Check
+			tokens[t.Check.Name] = t
 		}
 	}
 	add(d)
@@ -49,8 +49,8 @@ func NamedBy(h *ir.Host) Named {
 			add(ofRoute(r))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(checks)) {
-		out.Providers = append(out.Providers, checks[name].provider())
+	for _, name := range slices.Sorted(maps.Keys(tokens)) {
+		out.Providers = append(out.Providers, namedCheck(tokens[name].checks()...))
 	}
 	return out
 }
@@ -65,14 +65,16 @@ func (l *Login) Named() (out Named) {
 		out.Secrets = append(out.Secrets, Secret{s, ownerOf(l.Name)})
 	}
 	if l.Token != nil {
-		out.Providers = []Provider{l.Token.provider()}
+		out.Providers = []Provider{namedCheck(l.Token)}
 	}
 	return out
 }
 
-func (t *TokenCheck) provider() Provider {
-	from, _ := path.Split(t.Name)
-	return Provider{Name: t.Name, Config: t.Config(), Of: ownerOf(strings.TrimSuffix(from, "/"))}
+// namedCheck returns the part for the checks of one place.
+func namedCheck(checks ...*TokenCheck) Provider {
+	first := checks[0]
+	from, _ := path.Split(first.Name)
+	return Provider{Name: first.Name, Config: first.Config(checks[1:]...), Of: ownerOf(strings.TrimSuffix(from, "/"))}
 }
 
 // ownerOf returns the key of the filter or global config that a login or a check is named after.

@@ -10,8 +10,12 @@ import (
 // StandIn returns a configuration with the answer of its identity provider, and objects that stand in for those that it
 // names, so that it can be checked by itself.
 func StandIn(spec model.Spec) (model.Spec, []model.Object) {
-	if s := model.SourceOf(spec); s != (model.ProviderSource{}) && model.LoginOf(spec) == nil {
-		spec = model.Learned(spec, &model.Provider{Source: s, JWKS: `{"keys":[]}`})
+	if model.LoginOf(spec) == nil {
+		var all model.Providers
+		for _, s := range model.SourcesOf(spec) {
+			all = append(all, &model.Provider{Source: s, JWKS: `{"keys":[]}`})
+		}
+		spec = model.Learned(spec, all)
 	}
 	users, _ := spec.(*model.BasicAuthFilter)
 	if f, ok := spec.(*model.AnyOfFilter); ok {
@@ -21,6 +25,15 @@ func StandIn(spec model.Spec) (model.Spec, []model.Object) {
 	secret := func(name string) {
 		if name != "" {
 			named = append(named, &model.Secret{Name: name, Value: model.SealedPrefix})
+		}
+	}
+	tokens, _ := spec.(*model.JWTFilter)
+	if f, ok := spec.(*model.AnyOfFilter); ok {
+		tokens = f.JWT
+	}
+	if tokens != nil {
+		for _, t := range tokens.Issuers() {
+			secret(t.HMACKey.Secret)
 		}
 	}
 	if users != nil {
@@ -43,7 +56,7 @@ func StandIn(spec model.Spec) (model.Spec, []model.Object) {
 		}
 		named = append(named, u)
 	}
-	return model.Learned(spec, &model.Provider{
+	return model.Learned(spec, model.Providers{{
 		Source: l.Source(), AuthorizationEndpoint: base, TokenEndpoint: base, JWKS: `{"keys":[]}`,
-	}), named
+	}}), named
 }
