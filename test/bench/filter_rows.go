@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha1" //nolint:gosec // what Envoy compares
@@ -119,7 +120,25 @@ func tokenFilters() ([]measuredFilter, error) {
 			what: "http_filter_jwt, RS256", kind: "http_filter_jwt", config: object{"issuer": issuer, "jwks": json.RawMessage(keys)},
 			header: []string{"Authorization: Bearer " + text + "." + testkit.Base64(signature)}, before: "1.39, 27 us",
 		},
+		{
+			what: "http_filter_jwt, HS256 of one of three issuers", kind: "http_filter_jwt", config: object{
+				"issuer": issuer, "jwks": json.RawMessage(elliptic.JWKS()), "other_issuers": []object{
+					{"issuer": "two", "hmac_key": sharedKey}, {"issuer": "three", "hmac_key": sharedKey},
+				},
+			},
+			header: []string{"Authorization: Bearer " + sharedToken("three")},
+		},
 	}, nil
+}
+
+// sharedKey signs tokens with HS256.
+const sharedKey = "a key of 32 bytes to be measured"
+
+func sharedToken(issuer string) string {
+	text := testkit.TokenPart(object{"alg": "HS256"}) + "." + testkit.TokenPart(object{"iss": issuer, "exp": time.Now().Add(time.Hour).Unix()})
+	mac := hmac.New(sha256.New, []byte(sharedKey))
+	mac.Write([]byte(text))
+	return text + "." + testkit.Base64(mac.Sum(nil))
 }
 
 const benchSecret = "a secret that only the benchmark has"

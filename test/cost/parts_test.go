@@ -2,7 +2,9 @@ package cost_test
 
 import (
 	"cmp"
+	"crypto/hmac"
 	"crypto/sha1" //nolint:gosec // what Envoy compares
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -147,6 +149,7 @@ func parts() []part {
 			name: "403 of a rule", envoy: silent, host: "ruled", status: http.StatusForbidden,
 			kind: "vh_filter_rbac", config: object{"allow": list{object{"methods": list{"PUT"}}}},
 		},
+		sharedToken(),
 		{
 			name: "503 of a fault", envoy: silent, host: "faulty", status: http.StatusServiceUnavailable,
 			kind: "route_filter_fault", config: object{"abort": 503},
@@ -166,6 +169,23 @@ func manyHosts() (hosts []part) {
 		hosts = append(hosts, part{host: fmt.Sprintf("host-%03d", i)})
 	}
 	return hosts
+}
+
+// sharedToken is a token of the last of three issuers, which is signed with a shared key and needs a scope.
+func sharedToken() part {
+	const key = "a key of 32 bytes to be counted!"
+	text := testkit.TokenPart(object{"alg": "HS256"}) + "." + testkit.TokenPart(object{"iss": "three", "scope": "write read", "exp": 4102444800})
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(text))
+	var others list
+	for _, name := range []string{"two", "three"} {
+		others = append(others, object{"issuer": name, "hmac_key": key, "scopes": list{"read"}})
+	}
+	return part{
+		name: "a token of the last of three issuers, HS256, with a scope", envoy: silent, host: "issuers", kind: "http_filter_jwt",
+		config: object{"issuer": "one", "jwks": json.RawMessage(testkit.NewTokenIssuer("one", "k").JWKS()), "other_issuers": others},
+		header: line{"Authorization", "Bearer " + text + "." + testkit.Base64(mac.Sum(nil))},
+	}
 }
 
 func users() object {

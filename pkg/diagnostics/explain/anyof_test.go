@@ -57,6 +57,20 @@ var _ = Describe("The filter that requires one of several credentials", func() {
 		Entry("a token without the second claim", "no_credential", 401, "a credential that is accepted here is required\n", token("admin", "it")),
 	)
 
+	It("accepts a token with what its issuer's must have, of several", func() {
+		several := &credential.Tokens{
+			Check: &credential.TokenCheck{Name: "filter/either/0", Issuer: "us", Header: "x-token", Optional: true}, Scopes: []string{"read"},
+			Others: []*credential.Tokens{{Check: &credential.TokenCheck{Name: "filter/either/0/1", Issuer: "them", Header: "x-token", Optional: true}, Require: []credential.ClaimMatch{{Claim: []string{"role"}, Values: []string{"admin"}}}}},
+		}
+		code := func(claims map[string]any) string {
+			return with(&credential.AnyOf{BasicAuth: users, Tokens: several}, "X-Token: "+tokenSaying(claims)).Code
+		}
+		Expect(code(map[string]any{"iss": "us", "scope": "read"})).To(Equal("direct_response"))
+		Expect(code(map[string]any{"iss": "us", "role": "admin"})).To(Equal("no_credential"))
+		Expect(code(map[string]any{"iss": "them", "role": "admin"})).To(Equal("direct_response"))
+		Expect(code(map[string]any{"iss": "them", "scope": "read"})).To(Equal("no_credential"))
+	})
+
 	It("ignores credentials that it does not list", func() {
 		Expect(with(&credential.AnyOf{BasicAuth: users, Tokens: tokens}, key("a/x:")).Code).To(Equal("no_credential"))
 		Expect(with(&credential.AnyOf{Keys: keys, Tokens: tokens}, basic("ann:")).Code).To(Equal("no_credential"))

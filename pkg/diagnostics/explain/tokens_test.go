@@ -75,6 +75,27 @@ var _ = Describe("The check of tokens", func() {
 		Expect(a.Message).To(Equal("filter api requires of the token: realm.roles is, or has, staff or admins. The token of the request does not have it"))
 	})
 
+	It("compares what the tokens of its issuer must have, of several", func() {
+		several := in(credential.TokenCheck{Issuer: "us", Header: "x-token", Optional: true}, credential.ClaimMatch{Claim: []string{"role"}, Values: []string{"staff"}})
+		several.Others = []*credential.Tokens{
+			{Check: &credential.TokenCheck{Name: "filter/api/0/1", Issuer: "them", Header: "x-token"}, Scopes: []string{"read", "a.b"}},
+			{Check: &credential.TokenCheck{Name: "filter/api/0/2", Issuer: "you", Header: "x-token"}},
+		}
+		code := func(claims map[string]any) string {
+			return ask(several, nil, false, "/", "X-Token: "+tokenSaying(claims)).Code
+		}
+		Expect(ask(several, nil, false, "/").Code).To(Equal("direct_response"), "without a token")
+		Expect(code(map[string]any{"iss": "us", "role": "staff"})).To(Equal("direct_response"))
+		Expect(code(map[string]any{"iss": "us", "scope": "read a.b"})).To(Equal("claim_refused"))
+		Expect(code(map[string]any{"iss": "them", "scope": "x a.b read"})).To(Equal("direct_response"))
+		Expect(code(map[string]any{"iss": "them", "scp": []string{"read", "a.b"}})).To(Equal("direct_response"))
+		Expect(code(map[string]any{"iss": "them", "scope": "read axb"})).To(Equal("claim_refused"))
+		Expect(code(map[string]any{"iss": "them", "role": "staff"})).To(Equal("claim_refused"))
+		Expect(code(map[string]any{"iss": "you"})).To(Equal("direct_response"))
+		Expect(ask(several, nil, false, "/", "X-Token: "+tokenSaying(map[string]any{"iss": "us"})).Message).To(Equal("filter api requires of the token: " +
+			"that it is of us and role is, or has, staff, or that it is of them and scope is, or has, read; scope is, or has, a.b, or that it is of you. The token of the request does not have it"))
+	})
+
 	It("is skipped on a public route, but a route's own check applies", func() {
 		Expect(ask(bearer, nil, true, "/").Code).To(Equal("direct_response"))
 		other := in(credential.TokenCheck{Header: "x-token"})
