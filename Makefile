@@ -126,6 +126,10 @@ providers: ## fetch the identity providers of the tests to bin/oidc-provider and
 	@hack/oidc-provider.sh
 	@hack/glewlwyd.sh
 
+.PHONY: pebble
+pebble: ## build the certificate authority of the tests in bin/pebble
+	@hack/pebble.sh
+
 .PHONY: valgrind
 valgrind: ## fetch Valgrind, which counts the instructions of Envoy, to bin/valgrind
 	@hack/valgrind.sh
@@ -194,7 +198,7 @@ release: ## build a release in bin/release (make release VERSION=v0.2.0): archiv
 	@hack/release.sh '$(VERSION)'
 
 # What the specs run, besides bin/gatehouse.
-PARTS := build envoy postgres redis ratelimit kubernetes schemathesis mkdocs aioquic clients providers valgrind prometheus haproxy nginx browser
+PARTS := build envoy postgres redis ratelimit kubernetes schemathesis mkdocs aioquic clients providers pebble valgrind prometheus haproxy nginx browser
 
 .PHONY: test
 test: ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers
@@ -292,7 +296,7 @@ bench: build envoy redis ratelimit haproxy ## measure next to a bare go-control-
 FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
 
 .PHONY: soak
-soak: build envoy postgres redis ratelimit providers ## run the end-to-end specs with a program that looks for races, and longer what make test runs briefly: the simulated Envoy, random changes, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, filters in all combinations, floods of handshakes, logins that come and go, the fuzzers (two hours)
+soak: build envoy postgres redis ratelimit providers pebble ## run the end-to-end specs with a program that looks for races, and longer what make test runs briefly: the simulated Envoy, random changes, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, filters in all combinations, floods of handshakes, logins that come and go, the fuzzers (two hours)
 	CGO_ENABLED=1 go build -race -o bin/gatehouse-race ./cmd/gatehouse
 	GATEHOUSE_TEST_PROGRAM=$(CURDIR)/bin/gatehouse-race go tool ginkgo --vet=off --procs=3 --no-color --succinct --timeout=2h ./test/e2e
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h -ginkgo.timeout 2h

@@ -28,7 +28,7 @@ const documentTimeout = 10 * time.Minute
 func addClientCommands(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: "client", Title: "Commands that call a running Gatehouse:"})
 	for _, cmd := range []*cobra.Command{
-		newApply(), newDiff(), newDump(), newGet(), newDescribe(), newCreate(), newSet(), newEdit(), newCopy(), newDelete(), newAttach(), newDetach(), newSecret(), newKey(), newLogin(),
+		newApply(), newDiff(), newDump(), newGet(), newDescribe(), newCreate(), newSet(), newEdit(), newCopy(), newDelete(), newAttach(), newDetach(), newSecret(), newKey(), newLogin(), newCertificate(),
 		newExport(), newImport(), newRollback(), newHistory(), newStatus(), newExplain(), newRateLimit(), newEvents(), newWatch(), newContext(),
 	} {
 		cmd.GroupID = "client"

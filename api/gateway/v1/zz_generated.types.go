@@ -7,5 +7,5 @@ package v1
 type RouteFilterType string
 
 // What the global config sets.
-// +kubebuilder:validation:Enum=globalconfig_ratelimit;globalconfig_oauth;globalconfig_globals;globalconfig_accesslog;globalconfig_tracing;globalconfig_refusals;globalconfig_proxyprotocol;globalconfig_connections;globalconfig_geoip;globalconfig_metrics;ratelimit;oauth;globals;accesslog;tracing;refusals;proxyprotocol;connections;geoip;metrics
+// +kubebuilder:validation:Enum=globalconfig_ratelimit;globalconfig_oauth;globalconfig_globals;globalconfig_accesslog;globalconfig_tracing;globalconfig_refusals;globalconfig_proxyprotocol;globalconfig_connections;globalconfig_geoip;globalconfig_metrics;globalconfig_acme;ratelimit;oauth;globals;accesslog;tracing;refusals;proxyprotocol;connections;geoip;metrics;acme
 type GlobalConfigType string

@@ -23,6 +23,8 @@ type Set struct {
 	services map[string]*model.Service
 	fqdn     map[string]string
 	attached map[string]map[string]bool
+	// automatic are the certificates that the gateway has ordered, by service.
+	automatic map[model.Key]*model.Secret
 	// names are the secrets that services and upstreams name, users the reverse of both.
 	names map[model.Key][]model.Key
 	users map[string]map[model.Key]bool
@@ -38,7 +40,8 @@ func New() *Set {
 func (s *Set) clear() {
 	*s = Set{
 		secrets: map[string]*model.Secret{}, services: map[string]*model.Service{}, fqdn: map[string]string{},
-		attached: map[string]map[string]bool{}, names: map[model.Key][]model.Key{}, users: map[string]map[model.Key]bool{},
+		attached: map[string]map[string]bool{}, automatic: map[model.Key]*model.Secret{},
+		names: map[model.Key][]model.Key{}, users: map[string]map[model.Key]bool{},
 	}
 }
 
@@ -51,7 +54,8 @@ func (s *Set) Apply(change model.Change) (changed bool) {
 	for _, e := range change.Entries {
 		changed = s.apply(e) || changed
 	}
-	return changed
+	s.applyAutomatic(change.Automatic)
+	return changed || len(change.Automatic) > 0
 }
 
 func (s *Set) apply(e model.Entry) bool {
@@ -153,12 +157,18 @@ func (s *Set) Ends() map[string]time.Time {
 			ends[name] = secret.NotAfter.Time
 		}
 	}
+	for _, secret := range s.automatic {
+		if secret != nil {
+			ends[secret.Name] = secret.NotAfter.Time
+		}
+	}
 	return ends
 }
 
 // Conditions returns the conditions at a time, and when they next change by themselves;
 // the zero time means never.
 func (s *Set) Conditions(now time.Time) (list []model.Condition, until time.Time) {
+	list, until = s.automaticConditions(now)
 	for _, name := range slices.Sorted(maps.Keys(s.secrets)) {
 		secret := s.secrets[name]
 		if secret.NotAfter == nil {
@@ -185,7 +195,7 @@ func (s *Set) Conditions(now time.Time) (list []model.Condition, until time.Time
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.services)) {
-		if !s.hasPair(name) {
+		if !s.hasPair(name) && !s.isAutomatic(name) { // that has a condition of its own
 			list = append(list, model.Condition{
 				Key: model.ServiceKey(name), Code: model.NoCertificate, Message: s.services[name].NeedsCertificate(),
 			})
@@ -212,12 +222,15 @@ func (s *Set) hasPair(service string) bool {
 	return false
 }
 
+func (s *Set) isAutomatic(service string) bool {
+	_, is := s.automatic[model.ServiceKey(service)]
+	return is
+}
+
 // ending returns the conditions of a certificate that expires soon or has expired: those
 // of its secret and of the objects that use it.
 func (s *Set) ending(secret *model.Secret, now time.Time) []model.Condition {
-	users := slices.SortedFunc(maps.Keys(s.users[secret.Name]), func(a, b model.Key) int {
-		return cmp.Compare(a.Path(), b.Path())
-	})
+	users := slices.SortedFunc(maps.Keys(s.users[secret.Name]), comparePaths)
 	end := secret.NotAfter.UTC().Format(time.RFC3339)
 	code, what := model.CertificateExpires, "ends on "+end
 	if !now.Before(secret.NotAfter.Time) {
@@ -235,6 +248,8 @@ func (s *Set) ending(secret *model.Secret, now time.Time) []model.Condition {
 	}
 	return list
 }
+
+func comparePaths(a, b model.Key) int { return cmp.Compare(a.Path(), b.Path()) }
 
 // usedBy names a few of the objects that use a secret.
 func usedBy(users []model.Key) string {

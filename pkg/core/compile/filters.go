@@ -55,6 +55,7 @@ func globalConfigTypes() []globalConfigType {
 		{name: model.GlobalConfigConnections, listener: addConnections},
 		{name: model.GlobalConfigGeoIP, listener: addLocationHeaders},
 		{name: model.GlobalConfigMetrics, listener: addMetrics},
+		{name: model.GlobalConfigACME}, // see pkg/trust/acme
 	}
 }
 

@@ -31,7 +31,8 @@ func first[T model.Spec](t *model.ProxyTree, of string) (spec T, found bool) {
 // cannot be read.
 func NotFirst(t *model.ProxyTree) (conditions []model.Condition) {
 	by := map[string]string{}
-	one := []string{model.GlobalConfigRefusals, model.GlobalConfigProxyProtocol, model.GlobalConfigConnections, model.GlobalConfigGeoIP, model.GlobalConfigMetrics}
+	one := []string{model.GlobalConfigRefusals, model.GlobalConfigProxyProtocol, model.GlobalConfigConnections, model.GlobalConfigGeoIP, model.GlobalConfigMetrics,
+		model.GlobalConfigACME}
 	for _, g := range t.GlobalConfigs {
 		if !slices.Contains(one, g.Type) {
 			continue

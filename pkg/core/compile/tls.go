@@ -254,6 +254,21 @@ func bothKinds(domain string, pairs []*ir.Pair) []*ir.Pair {
 	return both
 }
 
+// ChallengeRoutes returns the route that answers an authority while it verifies that the host of a service is the
+// gateway's. It comes before all others, and no filter applies to it.
+func ChallengeRoutes(t *model.ServiceTree) []*ir.Route {
+	if t == nil || t.Automatic == nil || t.Automatic.Challenge == nil {
+		return nil
+	}
+	return []*ir.Route{{
+		Name: "acme-challenge", Bare: true,
+		Match: ir.Match{
+			PathKind: ir.PathExact, Path: model.ChallengePath + t.Automatic.Challenge.Token, Methods: []string{http.MethodGet, http.MethodHead},
+		},
+		Respond: &ir.Respond{Status: http.StatusOK, Body: t.Automatic.Challenge.Answer},
+	}}
+}
+
 // PlainRoutes returns the routes that come before all others of a service, for its
 // requests over plain HTTP on a proxy.
 func PlainRoutes(s *model.Service, p *model.Proxy) []*ir.Route {

@@ -171,6 +171,8 @@ type Route struct {
 	Unruled bool `json:"unruled,omitempty"`
 	// Unverified means that the route requires no client certificate.
 	Unverified bool `json:"unverified,omitempty"`
+	// Bare means that no filter of the host applies.
+	Bare bool `json:"bare,omitempty"`
 	// Asked are the clusters that the route's filters ask, sorted by name.
 	Asked []*Cluster `json:"asked,omitempty"`
 	// RateLimits are the descriptors that are sent for a request, on routes with Forward.

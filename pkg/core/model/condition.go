@@ -69,6 +69,12 @@ const (
 	CertificateNotForHost = "CertificateNotForHost"
 	// NoCertificate: a service needs a certificate and has none.
 	NoCertificate = "NoCertificate"
+	// CertificatePending: the gateway has not ordered an automatic certificate yet.
+	CertificatePending = "CertificatePending"
+	// CertificateFailing: the last attempt to get an automatic certificate failed.
+	CertificateFailing = "CertificateFailing"
+	// CertificateIssued: an automatic certificate was issued. It is only in events.
+	CertificateIssued = "CertificateIssued"
 	// ProviderFailing: the identity provider of a login cannot be asked, or its answer
 	// cannot be used.
 	ProviderFailing = "ProviderFailing"

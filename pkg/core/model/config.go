@@ -40,6 +40,9 @@ type Change struct {
 	// too. Those of an upstream that is not there after Entries are forgotten: they come
 	// with the entry of a new upstream, or later.
 	Endpoints map[Key]*Endpoints
+	// Automatic are the certificates that the gateway orders itself, by the keys of the services. Nil means that there is
+	// none any more; who is not named stays as it is, with Full too.
+	Automatic map[Key]*Automatic
 }
 
 // Entry is one object that was written. A nil Object means deleted.
@@ -57,8 +60,10 @@ type ServiceTree struct {
 	// Filters are the service's own, sorted by name. If a route is exempt from one, those of its type are Apart: each route
 	// that has them has them among its own. See spread.
 	Filters, Apart []*ParsedFilter
-	// Secrets are those attached to it, sorted by name.
+	// Secrets are those attached to it, and that of its automatic certificate if it is used, sorted by name.
 	Secrets []*Secret
+	// Automatic is the certificate that the gateway orders for it; nil if that is not so, or not yet.
+	Automatic *Automatic
 	// ClientCA is the secret that ClientCACertificate names; nil if it names none, or
 	// one that is not there.
 	ClientCA *Secret
@@ -115,6 +120,7 @@ type Config struct {
 	// learned is Change.Learned, endpoints Change.Endpoints without the nil ones.
 	learned   map[Key]Providers
 	endpoints map[Key]*Endpoints
+	automatic map[Key]*Automatic
 }
 
 // NewConfig returns an empty configuration at revision 0.
@@ -126,7 +132,7 @@ func NewConfig() *Config {
 		proxies:   map[string]*ProxyTree{},
 		consumers: map[string]*Consumer{},
 		globals:   map[Key]*ParsedGlobalConfig{},
-		learned:   map[Key]Providers{}, endpoints: map[Key]*Endpoints{},
+		learned:   map[Key]Providers{}, endpoints: map[Key]*Endpoints{}, automatic: map[Key]*Automatic{},
 	}
 }
 
@@ -242,6 +248,12 @@ func (c *Config) Apply(ch Change) Touched {
 	}
 	for key, all := range ch.Learned {
 		c.learned[key] = all
+		put(key, c.objects[key])
+	}
+	for key, a := range ch.Automatic {
+		if c.automatic[key] = a; a == nil {
+			delete(c.automatic, key)
+		}
 		put(key, c.objects[key])
 	}
 	for key := range ch.Endpoints {

@@ -25,6 +25,7 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 	}
 	sortByName(tree.Filters)
 	sortByName(tree.Secrets)
+	c.addAutomatic(tree)
 	tree.ClientCA, _ = c.objects[SecretKey(svc.ClientCACertificate)].(*Secret)
 	tree.Named = c.namedBy(tree.Filters)
 	old := map[string]*RouteTree{}

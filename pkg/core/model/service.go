@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Service is a host name and the routes under it, or a port whose connections go to upstreams.
 // +example={service_name: shop, fqdn: shop.example.com}
@@ -24,6 +27,11 @@ type Service struct {
 	// Empty means that clients need none. Clients present it over HTTPS, plain HTTP then gets 403, and fqdn must be a
 	// host name; or to a service of mode tcp with a certificate.
 	ClientCACertificate string `json:"client_validation_cacertificate" form:"Client_validation_cacertificate"`
+	// Who provides the certificate: you (manual), by attaching a secret, or the gateway (auto), which orders one for fqdn
+	// from the authority of a globalconfig_acme and renews it. An attached certificate for the host is used in its place.
+	// Empty means manual, or auto where the global config has every_service.
+	// +schema=CertificateFrom
+	Certificate string `json:"certificate" form:"Certificate"`
 	// Exempts the service from the login of a globalconfig_oauth. The service's own login filter still applies.
 	Public bool `json:"public" form:"Public"`
 	// What the service is for: http for requests, tcp for connections to a port, tls for TLS connections that name the
@@ -48,6 +56,12 @@ const (
 	HTTPSOnly     = "only"     // 403
 )
 
+// Who provides the certificate of a service.
+const (
+	CertificateManual = "manual"
+	CertificateAuto   = "auto"
+)
+
 // What a service is for.
 const (
 	ModeHTTP = "http" // requests
@@ -57,7 +71,9 @@ const (
 )
 
 // NewService returns a service with the defaults of rest-api.md.
-func NewService() *Service { return &Service{HTTPS: HTTPSBoth, Mode: ModeHTTP} }
+func NewService() *Service {
+	return &Service{HTTPS: HTTPSBoth, Mode: ModeHTTP}
+}
 
 // IsL4 reports whether the service is for connections or datagrams, and not for requests.
 func (s *Service) IsL4() bool { return s.Mode != ModeHTTP && s.Mode != "" }
@@ -120,6 +136,7 @@ func (s *Service) Validate() []FieldError {
 				"the gateway requests client certificates by the host name that a client connects to")
 		}
 	}
+	s.validateCertificate(&v)
 	if len(s.ExemptFilters) > 32 {
 		v.add("Exempt_filters", "has %d names; at most 32 are allowed", len(s.ExemptFilters))
 	}
@@ -129,6 +146,13 @@ func (s *Service) Validate() []FieldError {
 	s.validateMode(&v)
 	v.tags(s.Tags)
 	return v.finish(s)
+}
+
+func (s *Service) validateCertificate(v *validator) {
+	v.oneOf("Certificate", cmp.Or(s.Certificate, CertificateManual), []string{CertificateManual, CertificateAuto})
+	if why := s.NotAutomatic(); s.Certificate == CertificateAuto && why != "" {
+		v.add("Certificate", "auto %s", why)
+	}
 }
 
 func (s *Service) validateMode(v *validator) {

@@ -127,6 +127,10 @@ func globalConfigTypes() []configType {
 		{name: GlobalConfigConnections, on: []Kind{KindProxy}, read: readConnections},
 		{name: GlobalConfigGeoIP, on: []Kind{KindProxy}, read: readGeoIP},
 		{name: GlobalConfigMetrics, on: []Kind{KindProxy}, read: readMetrics},
+		{
+			name: GlobalConfigACME, on: []Kind{KindProxy}, secrets: []string{hmacKey},
+			names: map[string]Kind{"ca_certificate": KindSecret}, read: readACME,
+		},
 	}
 }
 
@@ -193,6 +197,7 @@ const (
 	GlobalConfigConnections   = "globalconfig_connections"
 	GlobalConfigGeoIP         = "globalconfig_geoip"
 	GlobalConfigMetrics       = "globalconfig_metrics"
+	GlobalConfigACME          = "globalconfig_acme"
 )
 
 // ConfigTypes lists the types of filters, of global configs or of lists.

@@ -247,7 +247,12 @@ func (e *exporter) withoutPlace() {
 		}
 	}
 	for _, key := range e.source.keys(model.KindService, "") {
-		if s := e.source.objects[key].(*model.Service); len(s.ExemptFilters) > 0 {
+		s := e.source.objects[key].(*model.Service)
+		if s.Certificate == model.CertificateAuto {
+			e.add("%s has Certificate=auto: empty the field and name a Secret that cert-manager fills, which orders certificates in "+
+				"Kubernetes", key.Path())
+		}
+		if len(s.ExemptFilters) > 0 {
 			e.add("%s has Exempt_filters: empty the field, since no object of Kubernetes is a proxy with filters", key.Path())
 		}
 	}

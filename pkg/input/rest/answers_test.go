@@ -20,7 +20,7 @@ const (
 		`"upstream_max_connections":4096,"upstream_max_pending":4096,"upstream_max_requests":4096,"upstream_max_retries":4096,"upstream_retry_budgetpercent":0,"upstream_retry_budgetmincount":3,` +
 		`"upstream_outlier_thresholdcount":3,"upstream_outlier_ejectionseconds":3,"upstream_panic_thresholdpercent":0,` +
 		`"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
-	shopJSON = `{"service_id":1,"service_name":"shop","fqdn":"shop.example.com","https":"both","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"mode":"http","port":0,"exempt_filters":[],"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
+	shopJSON = `{"service_id":1,"service_name":"shop","fqdn":"shop.example.com","https":"both","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","certificate":"","public":false,"mode":"http","port":0,"exempt_filters":[],"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 	rootJSON = `{"route_id":1,"service_name":"shop","route_name":"root","route_prefix":"/","route_config":{},` +
 		`"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 	gwJSON = `{"proxy_id":1,"name":"gw","http_port":8080,"https_port":8443,"listen_ip":"0.0.0.0","trusted_hops":0,"escaped_slashes":"redirect","underscore_headers":"reject","tls_min_version":"1.2","http3":false,"alt_svc_port":0,` +

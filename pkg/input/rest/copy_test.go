@@ -21,7 +21,7 @@ var _ = Describe("Copies", func() {
 	It("of a service contain the service only", func() {
 		a := given()
 		a.post("/service/copy/shop/till", "").expectWrite(201, insertService, "15")
-		a.get("/service/till").expectJSON(200, `{"data":{"core_db_service":[{"service_id":2,"service_name":"till","fqdn":"shop.example.com","https":"both","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"mode":"http","port":0,"exempt_filters":[],"tags":["red"],`+
+		a.get("/service/till").expectJSON(200, `{"data":{"core_db_service":[{"service_id":2,"service_name":"till","fqdn":"shop.example.com","https":"both","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","certificate":"","public":false,"mode":"http","port":0,"exempt_filters":[],"tags":["red"],`+
 			`"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
 		for _, list := range []string{"route", "filter", "secret", "proxy"} {
 			Expect(a.get("/service/till/" + list).body).To(HaveSuffix(":[]}}"))

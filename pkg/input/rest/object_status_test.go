@@ -18,7 +18,7 @@ const everywhere = "Programmed+ every Envoy that it reaches has it"
 var _ = Describe("The status of an object", func() {
 	It("comes after its fields", func() {
 		a, _, _ := watched("/service", "Service_Name=shop&fqdn=shop.example")
-		a.get("/service/shop").expectJSON(200, `{"data":{"core_db_service":[{"service_id":1,"service_name":"shop","fqdn":"shop.example","https":"both","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"mode":"http","port":0,"exempt_filters":[],"tags":[],`+
+		a.get("/service/shop").expectJSON(200, `{"data":{"core_db_service":[{"service_id":1,"service_name":"shop","fqdn":"shop.example","https":"both","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","certificate":"","public":false,"mode":"http","port":0,"exempt_filters":[],"tags":[],`+
 			`"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`","status":{"conditions":[`+
 			`{"code":"Accepted","status":true,"message":"it is a part of the configuration"},`+
 			`{"code":"Programmed","status":false,"message":"no proxy uses it"},`+

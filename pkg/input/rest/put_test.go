@@ -71,7 +71,7 @@ var _ = Describe("PUT", func() {
 		Entry(nil, "PUT", form, "Service_Name=Shop&fqdn=shop.example.com", "Service_Name", `must be \"shop\" as in the path, or be omitted: a name cannot be changed`),
 		Entry(nil, "PATCH", form, "Service_Name=b", "Service_Name", `must be \"shop\" as in the path, or be omitted: a name cannot be changed`),
 		Entry(nil, "PUT", form, "", "fqdn", "is required"),
-		Entry(nil, "PUT", form, "fqdn=a&colour=red", "colour", "unknown field; known fields are Service_Name, fqdn, Https, Hsts_seconds, Hsts_subdomains, Client_validation_cacertificate, Public, Mode, Port, Exempt_filters, tags"),
+		Entry(nil, "PUT", form, "fqdn=a&colour=red", "colour", "unknown field; known fields are Service_Name, fqdn, Https, Hsts_seconds, Hsts_subdomains, Client_validation_cacertificate, Certificate, Public, Mode, Port, Exempt_filters, tags"),
 	)
 
 	It("refuses a name that is not allowed", func() {
@@ -196,7 +196,7 @@ var _ = Describe("PATCH", func() {
 		a.patch("/service/shop", "tags=a").expectWrite(200, `{"data":{"update_core_db_service":{"affected_rows":1}}}`, "8")
 		a.patch("/proxy/gw", "Http_port=81").expectWrite(200, `{"data":{"update_core_db_proxy":{"affected_rows":1}}}`, "9")
 		Expect(a.get("/service/shop/route/root").body).To(ContainSubstring(`"route_prefix":"/","route_config":{"match":"segment"}`))
-		Expect(a.get("/service/shop").body).To(ContainSubstring(`"fqdn":"shop.example.com","https":"both","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"mode":"http","port":0,"exempt_filters":[],"tags":["a"]`))
+		Expect(a.get("/service/shop").body).To(ContainSubstring(`"fqdn":"shop.example.com","https":"both","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","certificate":"","public":false,"mode":"http","port":0,"exempt_filters":[],"tags":["a"]`))
 		Expect(a.get("/proxy/gw").body).To(ContainSubstring(`"http_port":81,"https_port":8443`))
 	})
 })

@@ -43,6 +43,8 @@ type Options struct {
 
 	// LoginTest tries the login of a service; nil means that there is no such call.
 	LoginTest LoginTest
+	// Certificates orders certificates; nil means that nobody does.
+	Certificates Certificates
 
 	// Live is what is known of the Envoys, their rate limits and upstreams.
 	Live inspect.Sources
@@ -111,6 +113,7 @@ type server struct {
 	applying      chan struct{} // capacity 1: a document is being applied
 	metrics       http.Handler
 	loginTest     LoginTest
+	certificates  Certificates
 	onAnswer      func(ctx context.Context, method, path string, status int, took time.Duration)
 	onStop        func(func()) (forget func() bool)
 	router        *gin.Engine
@@ -137,7 +140,7 @@ func newServer(o Options) *server {
 		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, warn: o.Warn, router: newRouter(),
 		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), pace: cmp.Or(o.Pace, 30*time.Second),
 		large: readers{by: map[string]int{}}, changes: map[string]bool{},
-		applying: make(chan struct{}, 1), metrics: o.Metrics, loginTest: o.LoginTest, onAnswer: o.Observe, onStop: o.OnStop,
+		applying: make(chan struct{}, 1), metrics: o.Metrics, loginTest: o.LoginTest, certificates: o.Certificates, onAnswer: o.Observe, onStop: o.OnStop,
 		elsewhere: o.Elsewhere, degraded: o.Degraded,
 	}
 	if s.degraded == nil {
@@ -193,6 +196,7 @@ func New(o Options) http.Handler {
 	s.addExplain()
 	s.addRateLimits()
 	s.addLoginTest()
+	s.addCertificates()
 	s.addEvents()
 	s.addMetrics()
 	s.addDocs(o.Site)

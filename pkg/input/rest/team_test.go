@@ -89,7 +89,7 @@ var _ = Describe("An editor", func() {
 		slices.Sort(closed)
 		Expect(closed).To(Equal([]string{
 			"DELETE /proxy/:proxy/token/:token", "DELETE /ratelimit/token/:token", "DELETE /token/:token",
-			"POST /proxy/:proxy/token", "POST /ratelimit/token", "POST /service/:service/login/test", "POST /token",
+			"POST /certificate/:host/renew", "POST /proxy/:proxy/token", "POST /ratelimit/token", "POST /service/:service/login/test", "POST /token",
 		}))
 		Expect(changes).To(BeNumerically(">", 40))
 		Expect(a.revision()).To(Equal(int64(22)))

@@ -26,6 +26,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/acme"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/expiry"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/logins"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/providers"
@@ -74,6 +75,8 @@ type controlPlane struct {
 	// tracer and pushed send spans and metrics to collectors; nil without one.
 	tracer *telemetry.Tracer
 	pushed *telemetry.Metrics
+	// acme orders certificates; nil if the configuration comes from Kubernetes.
+	acme *acme.Watch
 	// told writes the conditions of objects into Kubernetes; nil if the configuration does not come from there.
 	told *kubeStatus
 }
@@ -107,7 +110,11 @@ func openControlPlane(
 		Status: registry, Log: env.Log, Refresh: func(k model.Key) { p.providers.Refresh(k) }, Now: time.Now,
 	}
 	known := &knownLimits{}
-	p.expiry = expiry.New(expiry.Options{Source: source, Status: registry, Log: env.Log, Now: time.Now, Port: p.xds.ends})
+	ordering, err := p.orderCertificates(cfg, settings, source, registry)
+	if err != nil {
+		return nil, err
+	}
+	p.expiry = expiry.New(expiry.Options{Source: ordering, Status: registry, Log: env.Log, Now: time.Now, Port: p.xds.ends})
 	if err := p.openKubernetes(ctx, cfg, p.expiry, registry); err != nil {
 		return nil, err
 	}
@@ -131,11 +138,15 @@ func openControlPlane(
 		return nil, err
 	}
 	p.readOnly(&access)
-	wait := waiter{p.loop, p.providers, ads, registry, cfg.RateLimitAddress != ""}
+	wait := waiter{p.loop, p.providers, p.acme, ads, registry, cfg.RateLimitAddress != ""}
 	if err := p.joinBoard(cfg, registry, ads, wait); err != nil {
 		return nil, err
 	}
 	access.Wait = wait.everywhere(p.replicas)
+	if p.acme != nil {
+		p.acme.WaitWith(access.Wait)
+		access.Certificates = p.acme
+	}
 	health := upstreams.New(ads, own.upstreams)
 	access.Live = inspect.Sources{
 		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held,
@@ -229,6 +240,9 @@ func (p *controlPlane) run(ctx context.Context) error {
 	group.Go(func() error { return p.store.Run(ctx) })
 	group.Go(func() error { return p.loop.Run(ctx) })
 	group.Go(func() error { return p.expiry.Run(ctx) })
+	if p.acme != nil {
+		group.Go(func() error { return p.acme.Run(ctx) })
+	}
 	group.Go(func() error { return p.providers.Run(ctx) })
 	if p.kube != nil {
 		group.Go(func() error { return p.kube.Run(ctx) })

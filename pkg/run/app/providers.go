@@ -30,14 +30,15 @@ func (p *controlPlane) watchProviders(
 // providerClient makes the client for identity providers, which connects only where the
 // settings allow it.
 func (p *controlPlane) providerClient(cfg config.Config, settings compile.Settings) (*oidc.Client, error) {
+	rules, err := p.providerRules(cfg, settings)
+	return oidc.NewClient(oidc.Options{Rules: rules, Authorities: settings.Authorities, Open: settings.Open}), err
+}
+
+// providerRules say where the control plane may connect to what the configuration names: identity providers and
+// certificate authorities.
+func (p *controlPlane) providerRules(cfg config.Config, settings compile.Settings) (oidc.Rules, error) {
 	machine, err := thisMachine(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return oidc.NewClient(oidc.Options{
-		Rules: oidc.Rules{
-			Upstreams: settings.Upstreams, Allow: cfg.ProviderAllow, Machine: machine, OwnAddresses: p.listenAddresses,
-		},
-		Authorities: settings.Authorities, Open: settings.Open,
-	}), nil
+	return oidc.Rules{
+		Upstreams: settings.Upstreams, Allow: cfg.ProviderAllow, Machine: machine, OwnAddresses: p.listenAddresses,
+	}, err
 }

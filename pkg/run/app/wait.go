@@ -10,6 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/trust/acme"
 	"github.com/gatehouse-gateway/gatehouse/pkg/trust/providers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
@@ -23,6 +24,7 @@ const firstAnswer = 3 * time.Second
 type waiter struct {
 	loop     *pipeline.Loop
 	logins   *providers.Watch
+	acme     *acme.Watch
 	xds      *server.Server
 	registry *status.Registry
 	// limited reports whether separate rate-limit engines count.
@@ -42,9 +44,10 @@ func (w waiter) waitApplied(ctx context.Context, revision int64, changed []model
 	if err != nil { // only when ctx ended
 		return notPublished()
 	}
+	newest := asked || w.acme != nil && w.acme.Concerns(changed)
 	goals := make(map[string]plan.Goal, len(reach))
 	for proxy, r := range reach {
-		goals[proxy] = plan.Goal{Revision: revision, Hosts: r.Services, Listeners: r.Listeners, All: r.All, Newest: asked}
+		goals[proxy] = plan.Goal{Revision: revision, Hosts: r.Services, Listeners: r.Listeners, All: r.All, Newest: newest}
 	}
 	lags := w.xds.Wait(ctx, goals)
 	if w.limited && slices.ContainsFunc(changed, isRate) {

@@ -1,7 +1,9 @@
 package oidc
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -65,6 +67,18 @@ func (r Rules) checkEndpoint(u *url.URL) error {
 		}
 	}
 	return nil
+}
+
+// DialContext connects to an address that the rules allow.
+func (r Rules) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err == nil {
+		err = r.checkHost(host)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{Control: r.control(host, false)}).DialContext(ctx, network, address)
 }
 
 func (r Rules) checkAddr(host string, at netip.AddrPort, upstream bool) error {

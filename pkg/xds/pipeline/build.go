@@ -278,8 +278,46 @@ func (b *Build) partsFor(p *proxy, name string, t *model.ProxyTree) (*snapshot.P
 	return &counted, closed
 }
 
-// uncountedParts are the parts without what metrics need.
+// uncountedParts are the parts without what metrics need. A closed service answers challenges too: it may be closed
+// because it lacks the certificate.
 func (b *Build) uncountedParts(p *proxy, name string, t *model.ProxyTree) (*snapshot.Parts, *model.Condition) {
+	parts, closed := b.servedParts(p, name, t)
+	routes := compile.ChallengeRoutes(b.config.Service(name))
+	if parts == nil || parts.Host == nil || len(routes) == 0 {
+		return parts, closed
+	}
+	answering, err := withChallenge(parts, routes)
+	if err != nil { // this is always valid for Envoy
+		return parts, closed
+	}
+	return answering, closed
+}
+
+// withChallenge returns parts with routes before all others, to which no filter of the host applies.
+func withChallenge(parts *snapshot.Parts, routes []*ir.Route) (*snapshot.Parts, error) {
+	host, err := parts.Host.VirtualHost()
+	if err != nil {
+		return nil, err
+	}
+	var first []*snapshot.Route
+	for _, r := range routes {
+		out, err := translate.BareRoute(r, host)
+		if err != nil {
+			return nil, err
+		}
+		encoded, err := snapshot.NewRoute(out)
+		if err != nil {
+			return nil, err
+		}
+		first = append(first, encoded)
+	}
+	with := *parts
+	with.Host = parts.Host.WithFirst(first)
+	return &with, nil
+}
+
+// servedParts is partsFor without challenges.
+func (b *Build) servedParts(p *proxy, name string, t *model.ProxyTree) (*snapshot.Parts, *model.Condition) {
 	s := b.serviceOn(p, name)
 	if s == nil {
 		return nil, nil

@@ -118,6 +118,13 @@ func readInput(path string) caseInput {
 				kind, name, _ := strings.Cut(of, "/")
 				in.Change.Learned[model.NewKey(model.Kind(kind), name)] = all
 			}
+		case "automatic":
+			var automatic map[string]*model.Automatic
+			decodeStrict(section, &automatic)
+			in.Change.Automatic = map[model.Key]*model.Automatic{}
+			for service, a := range automatic {
+				in.Change.Automatic[model.ServiceKey(service)] = a
+			}
 		case "endpoints":
 			var endpoints map[string][]model.Endpoint
 			decodeStrict(section, &endpoints)

@@ -34,9 +34,10 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 		if p.login != nil && p.login.err == nil && credential.TakesGlobalLogin(of) {
 			_ = p.login.login.AddTo(host) // p.closed has the error
 		}
-		host.First = compile.PlainRoutes(of.Service, tree.Proxy)
+		first := compile.ChallengeRoutes(b.config.Service(name))
+		host.First = append(first, compile.PlainRoutes(of.Service, tree.Proxy)...)
 		if _, closed := p.closed[name]; closed || s.closed {
-			host = &ir.Host{Name: host.Name, Domain: host.Domain, Routes: []*ir.Route{compile.UnavailableRoute()}}
+			host = &ir.Host{Name: host.Name, Domain: host.Domain, First: first, Routes: []*ir.Route{compile.UnavailableRoute()}}
 		}
 		host.Counted = p.counted
 		g.Hosts = append(g.Hosts, host)

@@ -239,6 +239,10 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 	for _, h := range g.Hosts {
 		var first, routes []*snapshot.Route
 		for _, r := range h.First {
+			if r.Bare {
+				first = append(first, must(snapshot.NewRoute(must(translate.BareRoute(r, must(translate.VirtualHost(h)))))))
+				continue
+			}
 			first = append(first, must(snapshot.NewRoute(must(translate.Route(r)))))
 		}
 		by := credential.NamedBy(h)

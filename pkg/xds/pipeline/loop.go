@@ -118,7 +118,7 @@ func (l *Loop) step(ctx context.Context, build *Build) error {
 		return fmt.Errorf("reading changes since revision %d: %w", build.Revision(), err)
 	}
 	first := !build.loaded
-	if !first && !change.Full && len(change.Entries) == 0 && len(change.Learned) == 0 && len(change.Endpoints) == 0 {
+	if !first && !change.Full && len(change.Entries)+len(change.Learned)+len(change.Endpoints)+len(change.Automatic) == 0 {
 		return nil
 	}
 	start := time.Now()
@@ -152,7 +152,7 @@ func (l *Loop) step(ctx context.Context, build *Build) error {
 		}
 	}
 	level := slog.LevelInfo
-	if !first && !change.Full && len(change.Entries)+len(change.Learned) == 0 { // endpoints change all the time
+	if !first && !change.Full && len(change.Entries)+len(change.Learned)+len(change.Automatic) == 0 { // endpoints change all the time
 		level = slog.LevelDebug
 	}
 	l.opts.Log.Log(ctx, level, "configuration published", "rev", change.Revision, "changes", len(change.Entries),

@@ -10,6 +10,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
@@ -79,6 +80,23 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 		return nil, err
 	}
 	return out, changeBy(r, out, func(f *seam.Filter) func(*ir.Route, *routev3.Route) error { return f.ChangeRoute })
+}
+
+// BareRoute is Route without the filters of a host: the route turns off each of them.
+func BareRoute(r *ir.Route, host *routev3.VirtualHost) (*routev3.Route, error) {
+	out, err := Route(r)
+	if err != nil {
+		return nil, err
+	}
+	off, err := pack(&routev3.FilterConfig{Disabled: true})
+	if err != nil {
+		return nil, err
+	}
+	out.TypedPerFilterConfig = make(map[string]*anypb.Any, len(host.GetTypedPerFilterConfig()))
+	for name := range host.GetTypedPerFilterConfig() {
+		out.TypedPerFilterConfig[name] = off
+	}
+	return out, nil
 }
 
 // nowhere leads to no cluster: a filter answers first, but only on routes that forward. No cluster has a path as its

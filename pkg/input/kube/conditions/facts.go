@@ -105,7 +105,8 @@ func effectOf(reason string) effect {
 		model.ProviderFailing, model.TLSDirectory, model.NoHTTP3:
 		return warns
 	case model.LoginFailing, model.Failing, model.Answering, model.NotChecked, model.Accepted, model.Programmed,
-		model.Rejected, model.Unattached, model.NoDatabase, model.NoLogDirectory:
+		model.Rejected, model.Unattached, model.NoDatabase, model.NoLogDirectory, model.CertificatePending,
+		model.CertificateFailing, model.CertificateIssued:
 		return ignored
 	}
 	return closes

@@ -31,6 +31,10 @@ func (s *scope) globalConfig(u *unit, o *gatewayv1.GlobalConfig) {
 		ID: idOf(s.of), CreateTS: model.At(o.CreationTimestamp.Time),
 		Name: objectName(s.of.Namespace, s.of.Name), Type: string(o.Spec.Type),
 	}
+	if g.TypeName() == model.GlobalConfigACME {
+		s.problem("spec.type", Invalid, "nothing orders certificates here: cert-manager does it in Kubernetes")
+		return
+	}
 	isLogin := g.TypeName() == model.GlobalConfigOAuth
 	if isLogin && !s.takesLogin(u) {
 		return

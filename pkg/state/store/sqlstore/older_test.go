@@ -58,11 +58,15 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE upstream DROP COLUMN client_certificate`,
 	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"","http3":false,"alt_svc_port":0,', ''), ` +
 		`after = replace(after, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"","http3":false,"alt_svc_port":0,', '')`,
-	`UPDATE change_log SET after = replace(after, '"https":"","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","public":false,"mode":"","port":0,"exempt_filters":[],', '')`,
+	`UPDATE change_log SET after = replace(after, '"https":"","hsts_seconds":0,"hsts_subdomains":false,"client_validation_cacertificate":"","certificate":"","public":false,"mode":"","port":0,"exempt_filters":[],', '')`,
 	`UPDATE change_log SET after = replace(after, '"upstream_tls_insecure":false,"upstream_client_certificate":"",', '')`,
 	`DROP TABLE note`,
 	`DROP TABLE consumer`,
 	`DROP TABLE list`,
+	`ALTER TABLE service DROP COLUMN certificate`,
+	`DROP TABLE automatic_certificate`,
+	`DROP TABLE automatic_account`,
+	`DROP TABLE automatic_lease`,
 	`DROP TABLE proxy_token`,
 	`DROP TABLE session`,
 	`DROP TABLE IF EXISTS replica_report`, // PostgreSQL only

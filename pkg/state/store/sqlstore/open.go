@@ -90,8 +90,9 @@ type Store struct {
 	generationSize, keptBytes int
 	loaders                   int
 
-	changed chan struct{}
-	mu      sync.Mutex
+	changed, automaticChanged chan struct{}
+
+	mu sync.Mutex
 	// signalled is the newest revision that was signalled on changed.
 	signalled model.Mark
 }
@@ -124,7 +125,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, log: opts.Log, tables: all, stepTimeout: stepTimeout, generationSize: generationSize, keptBytes: keptBytes, loaders: loaders(), changed: make(chan struct{}, 1)}
+	s := &Store{opts: opts, log: opts.Log, tables: all, stepTimeout: stepTimeout, generationSize: generationSize, keptBytes: keptBytes, loaders: loaders(), changed: make(chan struct{}, 1),
+		automaticChanged: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -197,7 +197,7 @@ func (s *Store) listenOnce(ctx context.Context, cfg *pgx.ConnConfig, connected f
 		defer cancel()
 		_ = conn.Close(ctx) // nothing is left to lose on it
 	}()
-	for _, c := range []string{channel, boardChannel} {
+	for _, c := range []string{channel, boardChannel, automaticChannel} {
 		if _, err := conn.Exec(ctx, "LISTEN "+c); err != nil {
 			return fmt.Errorf("listening for changes: %w", err)
 		}
@@ -207,14 +207,19 @@ func (s *Store) listenOnce(ctx context.Context, cfg *pgx.ConnConfig, connected f
 		return err
 	}
 	s.board.signal("")
+	s.signalAutomatic()
 	connected()
 	for {
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return fmt.Errorf("listening for changes: %w", err)
 		}
-		if n.Channel == boardChannel {
+		switch n.Channel {
+		case boardChannel:
 			s.board.signal(n.Payload)
+			continue
+		case automaticChannel:
+			s.signalAutomatic()
 			continue
 		}
 		number, id, _ := strings.Cut(n.Payload, " ") // an older program sends no ID

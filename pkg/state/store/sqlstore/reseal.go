@@ -34,6 +34,9 @@ func (s *Store) Reseal(ctx context.Context) (store.Resealed, error) {
 				return err
 			}
 		}
+		if err := r.automatic(); err != nil {
+			return err
+		}
 		if err := r.changeLog(); err != nil {
 			return err
 		}

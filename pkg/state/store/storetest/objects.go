@@ -26,7 +26,7 @@ func objectSpecs(h *harness) {
 				MaxConnections: 14, MaxPending: 15, MaxRequests: 16, MaxRetries: 17, RetryBudgetPercent: 21, RetryBudgetMinCount: 22,
 				OutlierThresholdCount: 18, OutlierEjectionSeconds: 19, PanicThresholdPercent: 20,
 			},
-			&model.Service{Name: "shop", FQDN: "*.Example.com", HTTPS: model.HTTPSOnly, HSTSSeconds: 86_400, HSTSSubdomains: true, ClientCACertificate: "ca", Mode: model.ModeHTTP, Port: 7},
+			&model.Service{Name: "shop", FQDN: "*.Example.com", HTTPS: model.HTTPSOnly, HSTSSeconds: 86_400, HSTSSubdomains: true, ClientCACertificate: "ca", Certificate: model.CertificateManual, Mode: model.ModeHTTP, Port: 7},
 			&model.Route{Service: "shop", Name: "root", Prefix: "/a", Config: model.RouteConfig{
 				Match: "segment", Methods: []string{"GET", "PUT"},
 				Headers:  []model.ValueMatch{{Name: "x-version", Regex: &regex, Invert: true}},

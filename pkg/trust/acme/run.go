@@ -1,0 +1,301 @@
+package acme
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	protocol "github.com/mholt/acmez/v3/acme"
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
+)
+
+const (
+	// leaseTime is how long the lease lasts if its holder dies, and leaseEvery how often it is renewed.
+	leaseTime  = 10 * time.Second
+	leaseEvery = 3 * time.Second
+	// longestLook bounds how long the clock is trusted to run evenly, and for how long a lost notification stays unnoticed.
+	longestLook = 30 * time.Second
+	// unusedFor is how long a certificate is kept that no service needs: this replica may not have read the service yet.
+	unusedFor = time.Minute
+	// lastWrite bounds what is written when the program ends.
+	lastWrite = 2 * time.Second
+)
+
+// Run orders certificates while this process holds the lease, and passes on what changes, until ctx ends.
+func (w *Watch) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	group.Go(func() { w.lead(ctx) })
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		timer.Reset(w.startDue(&group))
+		select {
+		case <-ctx.Done():
+			group.Wait()
+			return nil
+		case <-w.opts.Source.Changed():
+			signal(w.changed)
+		case <-w.opts.Store.AutomaticChanged():
+			w.follow(ctx)
+		case <-w.wake:
+		case <-timer.C:
+			if w.used() {
+				w.follow(ctx)
+			}
+		}
+	}
+}
+
+// used reports whether there is anything to do at all.
+func (w *Watch) used() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.list)+len(w.rows) > 0
+}
+
+// lead holds the lease while it can, if there is anything to order.
+func (w *Watch) lead(ctx context.Context) {
+	var end context.CancelFunc
+	tick := time.NewTicker(leaseEvery)
+	defer tick.Stop()
+	var until time.Time
+	for {
+		now := time.Now()
+		held := false
+		if w.used() {
+			asking, cancel := context.WithTimeout(ctx, leaseEvery)
+			var err error
+			held, err = w.opts.Store.HoldLease(asking, w.opts.Holder, leaseTime)
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				w.opts.Log.Warn("lease for orders of certificates not renewed", "err", err)
+				held = now.Before(until) && end != nil // it may still be ours; each write checks that
+			} else if held {
+				until = now.Add(leaseTime)
+			}
+		}
+		switch {
+		case held && end == nil:
+			var leading context.Context
+			leading, end = context.WithCancel(ctx)
+			w.setLeads(leading)
+		case !held && end != nil:
+			end()
+			end = nil
+			w.setLeads(nil)
+		}
+		select {
+		case <-tick.C:
+		case <-w.begin:
+		case <-ctx.Done():
+			if end != nil {
+				end()
+				last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
+				_, _ = w.opts.Store.HoldLease(last, w.opts.Holder, 0) // otherwise it ends by itself
+				cancel()
+			}
+			return
+		}
+	}
+}
+
+func (w *Watch) setLeads(ctx context.Context) {
+	w.mu.Lock()
+	w.leads = ctx
+	w.mu.Unlock()
+	signal(w.wake)
+}
+
+// startDue starts the attempts that are due, and returns the time until the next call.
+func (w *Watch) startDue(group *sync.WaitGroup) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	later := longestLook
+	if w.leads == nil || w.leads.Err() != nil {
+		return later
+	}
+	now, ctx := w.opts.Now(), w.leads
+	w.discardUnused(ctx, group, now)
+	for _, want := range w.list {
+		key := want.host
+		if w.running[key] {
+			continue // its end wakes Run
+		}
+		stored := w.rows[key]
+		do, at := next(want, stored, now)
+		if do == order {
+			if held := w.heldUntil(want); held.After(now) && (stored == nil || stored.Asked == stored.state.Asked) {
+				do, at = wait, held
+			}
+		}
+		slots, most := &w.orders, mostOrders
+		if stored != nil && stored.state.Failures > 0 {
+			slots, most = &w.failing, mostFailing
+		}
+		switch {
+		case do == wait && !at.IsZero():
+			later = min(later, max(at.Sub(now), time.Millisecond))
+		case do != wait && *slots < most:
+			*slots++
+			w.running[key] = true
+			a := &attempt{watch: w, want: want, row: row{Automatic: store.Automatic{Host: key}}}
+			if stored != nil {
+				a.row, a.asked = *stored, stored.Asked
+			}
+			a.row.state.Renew = a.row.state.Renew || a.asked > a.row.state.Asked
+			a.row.state.Asked, a.row.state.Waiting = a.asked, ""
+			group.Go(func() { w.do(ctx, do, a, slots) })
+		}
+	}
+	return later
+}
+
+// discardUnused deletes what no service needs: those that are deleted, or have another host. It requires mu.
+func (w *Watch) discardUnused(ctx context.Context, group *sync.WaitGroup, now time.Time) {
+	hosts := w.set.hosts()
+	for key := range w.rows {
+		if hosts[key] {
+			delete(w.unused, key)
+			continue
+		}
+		if w.unused[key].IsZero() {
+			w.unused[key] = now
+		}
+		if w.running[key] || now.Sub(w.unused[key]) < unusedFor {
+			continue
+		}
+		delete(w.unused, key)
+		w.running[key] = true
+		group.Go(func() {
+			err := w.opts.Store.DeleteAutomatic(ctx, w.opts.Holder, key)
+			if err != nil && ctx.Err() == nil {
+				w.opts.Log.Warn("unused certificate not deleted, trying again", "host", key, "err", err)
+			} else if err == nil {
+				w.opts.Log.Info("certificate deleted: no service needs it", "host", key)
+				w.follow(ctx)
+			}
+			w.mu.Lock()
+			delete(w.running, key)
+			w.mu.Unlock()
+			if err == nil {
+				signal(w.wake)
+			}
+		})
+	}
+}
+
+// do does what is due, and then frees its slot.
+func (w *Watch) do(ctx context.Context, what action, a *attempt, slots *int) {
+	bound, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	var later time.Duration
+	bound = context.WithValue(bound, laterKey{}, &later)
+	var err error
+	switch what {
+	case placeholder:
+		a.row.Cert, a.row.Key, err = selfSigned(a.want.host, w.opts.Now())
+		if a.row.state.Placeholder = true; err == nil {
+			err = w.save(bound, &a.row)
+		}
+	case inform:
+		err = a.inform(bound)
+	default:
+		err = a.run(bound)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.failed(ctx, a, err, later)
+	}
+	w.mu.Lock()
+	*slots--
+	delete(w.running, a.want.host)
+	w.mu.Unlock()
+	signal(w.wake)
+}
+
+// failed stores why an attempt ended, and when the next one begins.
+func (w *Watch) failed(ctx context.Context, a *attempt, err error, later time.Duration) {
+	now, s := w.opts.Now(), &a.row.state
+	var wait *postponed
+	switch {
+	case errors.As(err, &wait):
+		s.Waiting, s.Due = wait.why, now.Add(wait.pause)
+	case model.IsKind(err, model.Conflict): // another replica orders
+		return
+	default:
+		if isProblem(err, protocol.ProblemTypeAccountDoesNotExist) {
+			if c, clientErr := w.clientOf(a.want.from); clientErr == nil {
+				_ = c.forget(ctx, w, a.want.from) // the next attempt finds out again
+			}
+			s.Order = ""
+		}
+		s.Failures++
+		s.Error, s.Advice = explain(err, a.want.host)
+		s.FailedAt, s.Waiting, s.Token, s.Answer = now, "", "", ""
+		s.Due = a.row.retry(now, s.Failures, later)
+		if isProblem(err, protocol.ProblemTypeRateLimited) {
+			w.hold(a, s, max(later, time.Hour), now)
+		}
+		w.count("failed")
+		w.opts.Log.Warn("certificate not issued", "host", a.want.host, "reason", s.Error,
+			"advice", s.Advice, "failures", s.Failures, "next", s.Due)
+	}
+	if err := w.save(ctx, &a.row); err != nil && ctx.Err() == nil && !model.IsKind(err, model.Conflict) {
+		w.opts.Log.Warn("state of an order not stored", "host", a.want.host, "err", err)
+		w.pause(a)
+	}
+}
+
+func isProblem(err error, kind string) bool {
+	var problem protocol.Problem
+	return errors.As(err, &problem) && problem.Type == kind
+}
+
+// hold keeps other orders back that would meet the same limit: those of the account for what the authority says about
+// orders or accounts, otherwise those below the same registered domain.
+func (w *Watch) hold(a *attempt, s *state, pause time.Duration, now time.Time) {
+	until := now.Add(min(pause, longestHold))
+	s.Due = later(s.Due, until)
+	key := a.want.from.account()
+	if d := domainOf(a.want.host); strings.Contains(s.Error, d) {
+		key = d
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holds[key] = later(w.holds[key], until)
+}
+
+// pause keeps an attempt back whose state could not be stored.
+func (w *Watch) pause(a *attempt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holds["host "+a.want.host] = w.opts.Now().Add(longestLook)
+}
+
+// heldUntil returns until when nothing may be ordered for a host. It requires mu.
+func (w *Watch) heldUntil(want wanted) (until time.Time) {
+	for _, key := range []string{want.from.account(), domainOf(want.host), "host " + want.host} {
+		until = later(until, w.holds[key])
+	}
+	return until
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// domainOf returns the domain that somebody has registered.
+func domainOf(host string) string {
+	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil {
+		return host
+	}
+	return domain
+}
