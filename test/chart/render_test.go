@@ -50,6 +50,18 @@ var _ = Describe("The output of the chart", func() {
 		))
 	})
 
+	It("has settings for the identity provider of the console, if there is one", func() {
+		Expect(render("").get("Deployment/gatehouse-control-plane").environment()).NotTo(HaveKey("GATEHOUSE_CONSOLE_OIDC_ISSUER"))
+		Expect(render(`controlPlane: {settings: {console-oidc-session: 1h}, console: {oidc: {issuer: "https://id.example.com", clientId: gatehouse, existingSecret: oidc,
+  groups: [platform=admin, staff=viewer]}}}`).get("Deployment/gatehouse-control-plane").environment()).To(And(
+			HaveKeyWithValue("GATEHOUSE_CONSOLE_OIDC_ISSUER", "https://id.example.com"),
+			HaveKeyWithValue("GATEHOUSE_CONSOLE_OIDC_CLIENT_ID", "gatehouse"),
+			HaveKeyWithValue("GATEHOUSE_CONSOLE_OIDC_GROUPS", "platform=admin,staff=viewer"),
+			HaveKeyWithValue("GATEHOUSE_CONSOLE_OIDC_SESSION", "1h"),
+			HaveKeyWithValue("GATEHOUSE_CONSOLE_OIDC_CLIENT_SECRET", map[string]any{"secretKeyRef": map[string]any{"name": "oidc", "key": "client-secret"}}),
+		))
+	})
+
 	It("has settings for the control plane in mode rest", func() {
 		list := render(variants()["mode rest"])
 		Expect(list.get("Deployment/gatehouse-control-plane").environment()).To(And(

@@ -168,4 +168,47 @@ var _ = Describe("The console", func() {
 		DeferCleanup(front.Close)
 		flow(ctx, "pages", map[string]string{"BASE": front.URL + "/admin/gateway/", "DIRECT": strings.TrimSuffix(s.base, "")})
 	}, SpecTimeout(6*time.Minute))
+
+	It("signs people in with an identity provider, below a path", func(ctx SpecContext) {
+		var api *url.URL
+		front := httptest.NewServer(http.StripPrefix("/admin/gateway", &httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(api) }, FlushInterval: -1,
+		}))
+		DeferCleanup(front.Close)
+		base := front.URL + "/admin/gateway/"
+		s := serve(ctx, append(withProvider(ctx, base+"ui/"), "GATEHOUSE_API_ADMIN_TOKEN="+adminToken)...)
+		var err error
+		api, err = url.Parse(s.base)
+		Expect(err).NotTo(HaveOccurred())
+		flow(ctx, "provider", map[string]string{"BASE": base, "DIRECT": s.base, "TOKEN": adminToken})
+	}, SpecTimeout(6*time.Minute))
 })
+
+// withProvider starts an identity provider, and returns the settings with which its users sign in at a page.
+func withProvider(ctx context.Context, page string) []string {
+	GinkgoHelper()
+	authority, err := testkit.NewAuthority("provider")
+	Expect(err).NotTo(HaveOccurred())
+	user := func(claims map[string]any) testkit.OIDCUser {
+		return testkit.OIDCUser{Password: "secret", Claims: claims}
+	}
+	dir := GinkgoT().TempDir()
+	p, err := testkit.StartOIDCProvider(ctx, dir, authority, testkit.OIDCSettings{
+		Clients: []testkit.OIDCClient{{ID: "gatehouse", Secret: "the-secret-of-the-client-0123456789", RedirectURIs: []string{page}}},
+		Users: map[string]testkit.OIDCUser{
+			"ann": user(map[string]any{"groups": []string{"dev", "platform"}, "preferred_username": "ann.example"}),
+			"eve": user(map[string]any{"groups": []string{"shop"}}), "vic": user(map[string]any{"groups": []string{"staff"}}),
+			"nora": user(map[string]any{"groups": []string{"dev"}}),
+		},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(p.Kill)
+	ca := filepath.Join(dir, "ca.pem")
+	Expect(os.WriteFile(ca, []byte(authority.PEM), 0o600)).To(Succeed())
+	return []string{
+		"GATEHOUSE_CONSOLE_OIDC_ISSUER=" + p.Issuer, "GATEHOUSE_CONSOLE_OIDC_CLIENT_ID=gatehouse",
+		"GATEHOUSE_CONSOLE_OIDC_CLIENT_SECRET=the-secret-of-the-client-0123456789", "GATEHOUSE_CONSOLE_OIDC_NAME=Staff",
+		"GATEHOUSE_CONSOLE_OIDC_GROUPS=platform=admin,shop=editor:shop-ci,staff=viewer",
+		"GATEHOUSE_UPSTREAM_CA_FILE=" + ca, "GATEHOUSE_PROVIDER_ALLOW=localhost",
+	}
+}

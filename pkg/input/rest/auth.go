@@ -71,6 +71,9 @@ type guard struct {
 	tokens store.Tokens
 	// sessions is nil if browsers cannot sign in.
 	sessions store.Sessions
+	// signIn is nil if no user of an identity provider can sign in; signIns bounds how often an address may.
+	signIn  *SignIn
+	signIns *perclient.Limit
 	// admin is the hash of the admin token of the settings, nil without one.
 	admin    *[sha256.Size]byte
 	mayOpen  bool
@@ -95,7 +98,7 @@ func newGuard(o Options, log *slog.Logger) *guard {
 	g := &guard{
 		tokens: o.Tokens, sessions: o.Sessions, mayOpen: o.OpenWithoutTokens, now: o.Now, log: log,
 		origins: http.NewCrossOriginProtection(), failures: newFailures(), told: newFailures(),
-		touched: map[string]time.Time{},
+		touched: map[string]time.Time{}, signIn: o.SignIn, signIns: perclient.New(signInBurst, signInInterval),
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -159,8 +162,12 @@ func (g *guard) admit(c *gin.Context, change bool) error {
 	if id.role == store.RoleEditor {
 		may = "read, and change objects with the tags of the token"
 	}
+	who, instead := `token "`+id.actor+`"`, "use one with the role admin"
+	if store.IsUserActor(id.actor) {
+		who, instead = id.actor, "ask an admin"
+	}
 	return refusal(http.StatusForbidden, "forbidden", "The role does not allow this",
-		`token "`+id.actor+`" has the role `+id.role+`, which may `+may+`; use one with the role admin`)
+		who+" has the role "+id.role+", which may "+may+"; "+instead)
 }
 
 // checkOrigin keeps out writes that a page of another site, or of a forged name of this one, makes with a browser.

@@ -49,8 +49,13 @@ func (s *server) addConsole() {
 		if name == "" {
 			return s.serveConsolePage(c, files[consolePage])
 		}
-		if "/ui/"+name == sessionPath {
+		switch "/ui/" + name {
+		case sessionPath:
 			return s.readSession(c)
+		case beginPath, endPath:
+			c.Header("Allow", http.MethodPost)
+			s.noMethod(c)
+			return nil
 		}
 		return s.serveConsole(c, files[name], name)
 	})

@@ -13,8 +13,7 @@ import (
 // refuseWrites answers calls that would change a configuration that comes from elsewhere. What
 // only reads is let through, a dry run and the test of a login too.
 func (s *server) refuseWrites(c *gin.Context) {
-	if s.elsewhere == nil || isSafe(c.Request.Method) || c.FullPath() == "" || c.FullPath() == loginTestPath || c.FullPath() == sessionPath ||
-		isDryRun(c) {
+	if s.elsewhere == nil || isSafe(c.Request.Method) || c.FullPath() == "" || c.FullPath() == loginTestPath || isSignIn(c) || isDryRun(c) {
 		return
 	}
 	allow := []string{}
@@ -27,6 +26,11 @@ func (s *server) refuseWrites(c *gin.Context) {
 	c.Writer.Header().Set("Allow", strings.Join(allow, ", ")) // empty: none is allowed (RFC 9110 section 10.2.1)
 	s.fail(c, newProblem(http.StatusMethodNotAllowed, "configured_by_kubernetes", s.elsewhere(writtenBy(c))))
 	c.Abort()
+}
+
+// isSignIn reports whether the call signs a browser in or out.
+func isSignIn(c *gin.Context) bool {
+	return slices.Contains([]string{sessionPath, beginPath, endPath}, c.FullPath())
 }
 
 // isDryRun reports whether the call asks for one. A handler that takes none refuses the

@@ -53,6 +53,8 @@ type Options struct {
 	Tokens store.Tokens
 	// Sessions holds which browsers have signed in; nil means that none can.
 	Sessions store.Sessions
+	// SignIn lets users of an identity provider sign in; nil means that none can. It needs Tokens and Sessions.
+	SignIn *SignIn
 	// AdminToken is one more token, of the actor "admin"; empty means none.
 	AdminToken string
 	// OpenWithoutTokens lets everybody call while there is no token at all;
@@ -202,6 +204,7 @@ func New(o Options) http.Handler {
 	s.addDocs(o.Site)
 	s.addConsole()
 	s.addSession()
+	s.addSignIn()
 	s.addRoot()
 	s.addToken()
 	return s.router

@@ -20,7 +20,7 @@ const (
 	sessionCookie = "gatehouse_session"
 	sessionHeader = "Gatehouse-Session"
 	sessionTime   = 12 * time.Hour
-	// sessionsPerToken is how many browsers may be signed in with a token.
+	// sessionsPerToken is how many browsers may be signed in with a token, or as a user.
 	sessionsPerToken = 20
 )
 
@@ -41,6 +41,8 @@ type shownSession struct {
 	Ends *model.Time `json:"end_ts,omitempty"`
 	// Elsewhere says where to change the configuration, if not with this API.
 	Elsewhere string `json:"elsewhere,omitempty"`
+	// Provider is the name of the identity provider that people may sign in with, for those who are signed out.
+	Provider string `json:"provider,omitempty"`
 	// Header is the half that the page sends; only the answer to the sign-in has it.
 	Header string `json:"header,omitempty"`
 }
@@ -96,20 +98,23 @@ func (s *server) signIn(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	return s.beginSession(c, id, store.Session{Token: store.HashToken(strings.TrimSpace(f.token))}, sessionTime)
+}
+
+// beginSession gives a browser a session, which ends after a time.
+func (s *server) beginSession(c *gin.Context, id identity, session store.Session, lasts time.Duration) error {
 	if err := s.guard.endSession(c); err != nil { // the one before, of the same browser
 		return err
 	}
 	now := s.now()
 	cookie, header := store.MakeSessionHalf(), store.MakeSessionHalf()
-	session := store.Session{
-		Hash: store.HashToken(cookie), Header: store.HashToken(header), Token: store.HashToken(strings.TrimSpace(f.token)),
-		CreateTS: model.At(now), EndTS: model.At(now.Add(sessionTime)),
-	}
-	if err := s.guard.sessions.CreateSession(ctx, session, sessionsPerToken); err != nil {
+	session.Hash, session.Header = store.HashToken(cookie), store.HashToken(header)
+	session.CreateTS, session.EndTS = model.At(now), model.At(now.Add(lasts))
+	if err := s.guard.sessions.CreateSession(c.Request.Context(), session, sessionsPerToken); err != nil {
 		return err
 	}
 	c.Set(identityKey{}, id)
-	setSessionCookie(c, cookie, sessionTime)
+	setSessionCookie(c, cookie, lasts)
 	shown := s.showSession(stateSignedIn, id, session)
 	shown.Header = header
 	c.Header("Cache-Control", "no-store")
@@ -123,7 +128,7 @@ func (s *server) signOut(c *gin.Context) error {
 	}
 	setSessionCookie(c, "", -time.Second)
 	c.Header("Cache-Control", "no-store")
-	s.writeJSON(c, http.StatusOK, "application/json", shownSession{State: stateSignedOut})
+	s.writeJSON(c, http.StatusOK, "application/json", s.showSession(stateSignedOut, identity{}, store.Session{}))
 	return nil
 }
 
@@ -158,6 +163,9 @@ func (s *server) readSession(c *gin.Context) error {
 
 func (s *server) showSession(state string, id identity, session store.Session) shownSession {
 	shown := shownSession{State: state, Actor: id.actor, Role: id.role, Tags: id.team.Tags, Ends: lastUsed(session.EndTS)}
+	if state == stateSignedOut && s.guard.signIn != nil {
+		shown.Provider = s.guard.signIn.Name
+	}
 	if s.elsewhere != nil && state != stateSignedOut {
 		shown.Elsewhere = s.elsewhere(model.Key{})
 	}
@@ -189,7 +197,12 @@ func (g *guard) sessionHolder(ctx context.Context, r *http.Request) (identity, s
 	if subtle.ConstantTimeCompare(sent[:], session.Header[:]) != 1 || !g.now().Before(session.EndTS.Time) {
 		return identity{}, store.Session{}, unknown
 	}
-	id, err := g.holderOf(ctx, session.Token)
+	var id identity
+	if session.User == (store.User{}) {
+		id, err = g.holderOf(ctx, session.Token)
+	} else {
+		id, err = g.userHolder(ctx, session.User)
+	}
 	if err != nil {
 		return identity{}, store.Session{}, err
 	}

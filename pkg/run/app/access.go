@@ -22,7 +22,7 @@ type port struct {
 // says in the log who can call it (rest-api.md, "Authentication").
 func checkAccess(
 	ctx context.Context, cfg config.Config, addr net.Addr, tokens store.Tokens, log *slog.Logger,
-) (mayOpen bool, err error) {
+) (open bool, err error) {
 	p := port{"api-addr", cfg.APIAddr, addr, "change everything"}
 	needed, err := p.needsToken(ctx, cfg, tokens)
 	switch {
@@ -35,13 +35,13 @@ func checkAccess(
 	case !p.local() && cfg.APITLSCert == "":
 		log.Warn("tokens reach the api unencrypted: give --api-tls-cert, or let a proxy do TLS", "api", addr.String())
 	}
-	return p.local() || cfg.InsecureAPI, nil
+	return mayOpen(p, cfg), nil
 }
 
 // checkAdminAccess is the same for the admin port.
 func checkAdminAccess(
 	ctx context.Context, cfg config.Config, addr net.Addr, tokens store.Tokens, log *slog.Logger,
-) (mayOpen bool, err error) {
+) (open bool, err error) {
 	p := port{"admin-addr", cfg.AdminAddr, addr, "read the state of the gateway and change Envoy's log level"}
 	needed, err := p.needsToken(ctx, cfg, tokens)
 	switch {
@@ -53,7 +53,12 @@ func checkAdminAccess(
 	case !p.local():
 		log.Warn("tokens reach the admin port unencrypted: let a proxy do TLS", "admin", addr.String())
 	}
-	return p.local() || cfg.InsecureAPI, nil
+	return mayOpen(p, cfg), nil
+}
+
+// mayOpen reports whether nobody needs a token while there is none. With an identity provider, an admin can sign in.
+func mayOpen(p port, cfg config.Config) bool {
+	return cfg.Console.Issuer == "" && (p.local() || cfg.InsecureAPI)
 }
 
 func (p port) local() bool {
@@ -64,7 +69,7 @@ func (p port) local() bool {
 // needsToken reports whether the API has a token, and so requires one. It returns an
 // error if other machines could reach the port without one.
 func (p port) needsToken(ctx context.Context, cfg config.Config, tokens store.Tokens) (bool, error) {
-	if cfg.APIAdminToken != "" {
+	if cfg.APIAdminToken != "" || cfg.Console.Issuer != "" {
 		return true, nil
 	}
 	some, err := tokens.HasTokens(ctx)

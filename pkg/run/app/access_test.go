@@ -135,6 +135,16 @@ var _ = Describe("An API without a token", func() {
 		Expect(r.log).To(gbytes.Say(`level=INFO msg="the api needs no token, because only this machine reaches it" api=127.0.0.1:\d+`))
 	})
 
+	It("is closed with an identity provider, and starts anywhere", func() {
+		for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
+			r := serve(settings(GinkgoT().TempDir(), map[string]string{
+				"api-addr": addr, "insecure-api": "true", "console-oidc-issuer": "https://id.example.com", "console-oidc-client-id": "x",
+				"console-oidc-groups": "platform=admin",
+			}, "GATEHOUSE_CONSOLE_OIDC_CLIENT_SECRET=hunter2"))
+			Expect(status("http://127.0.0.1:"+r.port()+"/service", "")).To(Equal(401), addr)
+		}
+	})
+
 	It("does not start elsewhere", func() {
 		dir := GinkgoT().TempDir()
 		r := serve(settings(dir, map[string]string{"api-addr": "0.0.0.0:0"}))

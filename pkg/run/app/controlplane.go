@@ -137,6 +137,9 @@ func openControlPlane(
 	if access.LoginTest, err = p.loginTest(cfg, settings, own); err != nil {
 		return nil, err
 	}
+	if access.SignIn, err = p.signIn(cfg, settings); err != nil {
+		return nil, err
+	}
 	p.readOnly(&access)
 	wait := waiter{p.loop, p.providers, p.acme, ads, registry, cfg.RateLimitAddress != ""}
 	if err := p.joinBoard(cfg, registry, ads, wait); err != nil {

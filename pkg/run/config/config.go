@@ -35,6 +35,8 @@ type Config struct {
 	APIHosts []string
 	// APITLSCert and APITLSKey are PEM files; with both, the API uses HTTPS.
 	APITLSCert, APITLSKey string
+	// Console says who may sign in to the console besides holders of tokens.
+	Console ConsoleOIDC
 	// XDSTLSCert and XDSTLSKey are PEM files; with both, the xDS port uses TLS.
 	// XDSTLSClientCA has the authorities of its clients, XDSTLSClientCRL their
 	// revocation lists; empty means none.
@@ -169,6 +171,9 @@ func Load(command string, flags map[string]string, environ []string, readFile Re
 		if err := cfg.completeAPI(env, readFile); err != nil {
 			return Config{}, nil, err
 		}
+		if err := cfg.completeConsole(env, readFile); err != nil {
+			return Config{}, nil, err
+		}
 		if err := cfg.checkXDS(); err != nil {
 			return Config{}, nil, err
 		}
@@ -256,6 +261,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("api_addr", c.APIAddr),
 		slog.Bool("allow_lua", c.AllowLua),
 		slog.Bool("insecure_api", c.InsecureAPI),
+		slog.String("console_oidc_issuer", c.Console.Issuer),
 		slog.String("xds_addr", c.XDSAddr),
 		slog.Bool("insecure_xds", c.InsecureXDS),
 		slog.String("proxy", c.Proxy),

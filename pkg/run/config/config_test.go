@@ -57,6 +57,8 @@ var _ = Describe("Load", func() {
 			ListenIP:   "127.0.0.1",
 			AdminAddr:  "127.0.0.1:9001",
 
+			Console: noConsole(),
+
 			RevisionKeepAge: 30 * 24 * time.Hour, RevisionKeepEntries: 100_000,
 			ClusterWait: 20 * time.Second, RemovalGrace: 2 * time.Second,
 			Explicit: map[string]bool{},
@@ -159,7 +161,7 @@ upstream-sockets: /run/app, /run/shop/
 			XDSTLSCert: "/etc/xds.crt", XDSTLSKey: "/etc/xds.key", XDSTLSClientCA: "/etc/xds.ca", XDSTLSClientCRL: "/etc/xds.crl", InsecureXDS: true,
 			SecretKeyFile: "/etc/gw.secret", RevisionKeepAge: 48 * time.Hour, RevisionKeepEntries: 500,
 			ClusterWait: 5 * time.Second, RemovalGrace: 50 * time.Millisecond, RateLimitAddress: "limits.example:18001",
-			DebugAddr: "[::1]:6060", TLSDir: "/etc/letsencrypt/live",
+			DebugAddr: "[::1]:6060", TLSDir: "/etc/letsencrypt/live", Console: noConsole(),
 			RateLimitMetrics: []*url.URL{{Scheme: "http", Host: "a.example:18004", Path: "/metrics"}, {Scheme: "https", Host: "[::1]", Path: "/stats"}},
 		}))
 	})

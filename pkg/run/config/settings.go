@@ -62,7 +62,7 @@ func Settings(command string) []Setting {
 
 func table() []Setting {
 	return slices.Concat(serverSettings(), xdsSettings(), planSettings(), rateLimitSettings(), upstreamSettings(),
-		certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings(), envoyFileSettings(),
+		certificateSettings(), apiSettings(), consoleSettings(), diagnosticSettings(), proxySettings(), envoyFileSettings(),
 		connectSettings(), kubernetesSettings())
 }
 

@@ -75,7 +75,7 @@ func clientVariables() []string {
 // unknownVariables returns warnings about variables that look like settings. Those of
 // the tests are known.
 func unknownVariables(env map[string]string) []string {
-	known := append([]string{variable(FileFlag), adminTokenVariable}, clientVariables()...)
+	known := append([]string{variable(FileFlag), adminTokenVariable, clientSecretVariable}, clientVariables()...)
 	for _, name := range names() {
 		known = append(known, variable(name))
 	}

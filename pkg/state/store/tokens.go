@@ -48,6 +48,8 @@ type Tokens interface {
 	Tokens(ctx context.Context) ([]Token, error)
 	// TokenByHash returns the token with that hash, or a NotFound error.
 	TokenByHash(ctx context.Context, hash [sha256.Size]byte) (Token, error)
+	// TokenByName returns the token with that name, or a NotFound error.
+	TokenByName(ctx context.Context, name string) (Token, error)
 	// DeleteToken deletes a token, or returns a NotFound error. With keepAdmin,
 	// deleting the last token of an admin is a Conflict error.
 	DeleteToken(ctx context.Context, name string, keepAdmin bool) error

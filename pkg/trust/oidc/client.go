@@ -65,6 +65,10 @@ type Answer struct {
 	// MaxAge is how long the provider says that it is valid; 0 means that it does not
 	// say.
 	MaxAge time.Duration
+	// PostsSecret says that the token endpoint takes a client's secret in the form only, not in Authorization.
+	PostsSecret bool
+	// NamesItself says that what the provider tells a client through the browser has the parameter iss (RFC 9207).
+	NamesItself bool
 }
 
 // NewClient returns a client.
@@ -122,7 +126,7 @@ func (c *Client) discover(ctx context.Context, source model.ProviderSource, via 
 	}
 	text, age, err := c.get(ctx, at, documentBytes, via.at(source, at))
 	if err == nil {
-		a.Provider, err = readDocument(text, source.Issuer)
+		a, err = readDocument(text, source.Issuer)
 	}
 	if err == nil && via == nil && a.TokenEndpoint != "" {
 		// Envoy sends the client's secret there.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
@@ -44,16 +45,17 @@ func documentURL(issuer string) (string, error) {
 }
 
 // readDocument reads a discovery document, which must be that of the issuer.
-func readDocument(text []byte, issuer string) (p model.Provider, err error) {
+func readDocument(text []byte, issuer string) (a Answer, err error) {
+	p := &a.Provider
 	doc, err := readObject(text)
 	if err != nil {
-		return p, err
+		return a, err
 	}
 	switch named := doc.text("issuer"); {
 	case named == "":
-		return p, errors.New("names no issuer: it is not a discovery document of OpenID Connect")
+		return a, errors.New("names no issuer: it is not a discovery document of OpenID Connect")
 	case named != issuer:
-		return p, fmt.Errorf("names the issuer %s, not %s: write the one that it names, if it is the provider that you mean",
+		return a, fmt.Errorf("names the issuer %s, not %s: write the one that it names, if it is the provider that you mean",
 			quote(named), quote(issuer))
 	}
 	for _, f := range []struct {
@@ -68,11 +70,16 @@ func readDocument(text []byte, issuer string) (p model.Provider, err error) {
 			continue
 		}
 		if why := unusable(s, issuer); why != "" {
-			return p, fmt.Errorf("has the %s %s, which %s: change it at the provider", f.name, quote(s), why)
+			return a, fmt.Errorf("has the %s %s, which %s: change it at the provider", f.name, quote(s), why)
 		}
 		*f.to = s
 	}
-	return p, nil
+	// Without the list, a token endpoint takes client_secret_basic (section 3).
+	var methods []string
+	_ = json.Unmarshal(doc["token_endpoint_auth_methods_supported"], &methods) // likewise if it is no list of texts
+	a.PostsSecret = slices.Contains(methods, "client_secret_post") && !slices.Contains(methods, "client_secret_basic")
+	a.NamesItself = string(doc["authorization_response_iss_parameter_supported"]) == "true"
+	return a, nil
 }
 
 // unusable says why a URL of a discovery document cannot be used; empty if it can.

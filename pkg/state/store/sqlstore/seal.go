@@ -56,6 +56,11 @@ func (s *Store) checkSealer(ctx context.Context) error {
 	return err
 }
 
+// Seal seals a text that is not stored for a place.
+func (s *Store) Seal(text, place string) (string, error) {
+	return s.opts.Sealer.Seal(text, place)
+}
+
 // Unseal opens a text that was sealed for a place.
 func (s *Store) Unseal(sealed, place string) (string, error) {
 	return s.opts.Sealer.Unseal(sealed, place)

@@ -16,15 +16,16 @@ var _ store.Sessions = (*Store)(nil)
 
 // session is a row of the table of sessions.
 type session struct {
-	Hash, Header, Token string
-	CreateTS, EndTS     model.Time
+	Hash, Header, Token      string
+	Issuer, Actor, UserGroup string
+	CreateTS, EndTS          model.Time
 }
 
 // CreateSession implements store.Sessions.
 func (s *Store) CreateSession(ctx context.Context, n store.Session, keep int) error {
 	row := session{
 		Hash: hex.EncodeToString(n.Hash[:]), Header: hex.EncodeToString(n.Header[:]), Token: hex.EncodeToString(n.Token[:]),
-		CreateTS: n.CreateTS, EndTS: n.EndTS,
+		Issuer: n.User.Issuer, Actor: n.User.Actor, UserGroup: n.User.Group, CreateTS: n.CreateTS, EndTS: n.EndTS,
 	}
 	return s.transact(ctx, s.w, nil, func(tx *gorm.DB, _ func()) error {
 		if _, err := s.lockWriters(tx); err != nil { // two that begin together must count each other
@@ -55,7 +56,7 @@ func (s *Store) Session(ctx context.Context, hash [sha256.Size]byte) (found stor
 	if err != nil {
 		return store.Session{}, err
 	}
-	found = store.Session{Hash: hash, CreateTS: row.CreateTS, EndTS: row.EndTS}
+	found = store.Session{Hash: hash, User: store.User{Issuer: row.Issuer, Actor: row.Actor, Group: row.UserGroup}, CreateTS: row.CreateTS, EndTS: row.EndTS}
 	return found, errors.Join(decodeHash("of a session", row.Header, &found.Header), decodeHash("of a session", row.Token, &found.Token))
 }
 

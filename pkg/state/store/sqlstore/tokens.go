@@ -94,9 +94,18 @@ func (s *Store) Tokens(ctx context.Context) ([]store.Token, error) {
 
 // TokenByHash implements store.Tokens.
 func (s *Store) TokenByHash(ctx context.Context, hash [sha256.Size]byte) (store.Token, error) {
+	return s.oneToken(ctx, "hash = ?", hex.EncodeToString(hash[:]))
+}
+
+// TokenByName implements store.Tokens.
+func (s *Store) TokenByName(ctx context.Context, name string) (store.Token, error) {
+	return s.oneToken(ctx, "name = ?", name)
+}
+
+func (s *Store) oneToken(ctx context.Context, where, value string) (store.Token, error) {
 	var row token
 	err := s.viewIn(ctx, s.access, func(r *reader) error {
-		err := r.db().Where("hash = ?", hex.EncodeToString(hash[:])).Take(&row).Error
+		err := r.db().Where(where, value).Take(&row).Error
 		if errors.Is(err, gorm.ErrRecordNotFound) {
 			return &model.Error{Kind: model.NotFound, Message: "the token does not exist"}
 		}

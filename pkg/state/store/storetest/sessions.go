@@ -45,6 +45,11 @@ func sessionSpecs(h *harness) {
 		Expect(sessions.CreateSession(ctx, want, 2)).To(Succeed())
 		Expect(sessions.Session(ctx, want.Hash)).To(Equal(want))
 		Expect(left(ctx, "A", "header of a", "ann")).To(BeEmpty())
+		user := session("u", "x", 0, 10)
+		user.Token = store.HashUser("https://id.example.com", "x")
+		user.User = store.User{Issuer: "https://id.example.com", Actor: "oidc:x", Group: "ops"}
+		Expect(sessions.CreateSession(ctx, user, 2)).To(Succeed())
+		Expect(sessions.Session(ctx, user.Hash)).To(Equal(user))
 		for range 2 {
 			Expect(sessions.DeleteSession(ctx, want.Hash)).To(Succeed())
 			Expect(left(ctx, "a")).To(BeEmpty())

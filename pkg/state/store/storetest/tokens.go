@@ -53,6 +53,9 @@ func tokenSpecs(h *harness) {
 		create(ctx, editor)
 		Expect(tokens.Tokens(ctx)).To(Equal([]store.Token{editor}))
 		Expect(tokens.TokenByHash(ctx, store.HashToken("bob"))).To(Equal(editor))
+		Expect(tokens.TokenByName(ctx, "bob")).To(Equal(editor))
+		_, err := tokens.TokenByName(ctx, "Bob")
+		Expect(model.IsKind(err, model.NotFound)).To(BeTrue(), "%v", err)
 	})
 
 	It("have unique names and hashes", func(ctx SpecContext) {
