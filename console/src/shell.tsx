@@ -79,7 +79,7 @@ function Nav() {
   const groups = [
     { title: '', items: answers },
     { title: 'Configuration', items: objects },
-    { title: 'Operation', items: [...operation, { to: '/token', label: 'Tokens', icon: 'token' }] },
+    { title: 'Operation', items: [{ to: '/document', label: 'Document', icon: 'document' }, ...operation, { to: '/token', label: 'Tokens', icon: 'token' }] },
   ]
   return (
     <ScrollArea type="auto" p={8}>

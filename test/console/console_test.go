@@ -153,6 +153,10 @@ var _ = Describe("The console", func() {
 		flow(ctx, "edit", map[string]string{"BASE": serve(ctx).base})
 	}, SpecTimeout(3*time.Minute))
 
+	It("edits the whole configuration as one text, with a dry run and conflicts", func(ctx SpecContext) {
+		flow(ctx, "document", map[string]string{"BASE": serve(ctx).base})
+	}, SpecTimeout(3*time.Minute))
+
 	It("does nothing for pages of other origins, and is in no frame", func(ctx SpecContext) {
 		s := serve(ctx, "GATEHOUSE_API_ADMIN_TOKEN="+adminToken)
 		flow(ctx, "foreign", map[string]string{"BASE": s.base, "TOKEN": adminToken, "CONTROL": control(ctx, s)})

@@ -22,6 +22,12 @@ export const revisionsQuery = (query: { limit?: number; by?: string; kind?: stri
     queryFn: async ({ signal }) => rowsOf<Revision>(typed(await api.GET('/revision', { params: { query }, signal }))),
   })
 
+// documentQuery reads the whole configuration as text.
+export const documentQuery = queryOptions({
+  queryKey: ['stored', 'document'],
+  queryFn: async ({ signal }) => (await call<string>('GET', '/config', { headers: { Accept: 'application/yaml' }, signal })).body,
+})
+
 // Page is a whole list, or as much of it as is shown.
 export interface List {
   rows: Row[]

@@ -17,6 +17,9 @@ export interface Write {
   path: string
   query?: Query
   body?: unknown
+  // type is that of a body that is not JSON, and file its name in a line for a shell.
+  type?: string
+  file?: string
   etag?: string
   danger?: boolean
   // noDryRun is for calls that have none, such as those of tokens.
@@ -31,7 +34,7 @@ interface Lag {
 }
 
 interface Done {
-  answer: Answer<{ data?: { lagging?: Lag[] } } & Record<string, unknown>>
+  answer: Answer<{ data?: { lagging?: Lag[]; warnings?: string[] } } & Record<string, unknown>>
   took: number
   live: number
   envoys: number
@@ -48,7 +51,7 @@ interface Props {
   extra?: (answer: Done['answer']) => ReactNode
 }
 
-const headersOf = (w: Write): Record<string, string> => (w.etag ? { 'If-Match': w.etag } : {})
+const headersOf = (w: Write): Record<string, string> => ({ ...(w.etag ? { 'If-Match': w.etag } : {}), ...(w.type ? { 'Content-Type': w.type } : {}) })
 
 export function WriteDialog({ write, close, done, invalid, extra }: Props) {
   const [preview, setPreview] = useState<{ changes: Change[]; warnings: string[] }>()
@@ -70,8 +73,8 @@ export function WriteDialog({ write, close, done, invalid, extra }: Props) {
     setMessage('')
     if (!write || write.noDryRun) return
     const stop = new AbortController()
-    call<{ data: { changes?: Change[] } }>(write.method, write.path, { query: { ...write.query, dry_run: true }, body: write.body, headers: headersOf(write), signal: stop.signal })
-      .then((a) => setPreview({ changes: a.body.data.changes ?? [], warnings: a.warnings }))
+    call<{ data: { changes?: Change[]; warnings?: string[] } }>(write.method, write.path, { query: { ...write.query, dry_run: true }, body: write.body, headers: headersOf(write), signal: stop.signal })
+      .then((a) => setPreview({ changes: a.body.data.changes ?? [], warnings: [...a.warnings, ...(a.body.data.warnings ?? [])] }))
       .catch((e: unknown) => {
         if (stop.signal.aborted) return
         if (e instanceof ApiError && e.problem.errors && told.current) {
@@ -152,7 +155,7 @@ export function WriteDialog({ write, close, done, invalid, extra }: Props) {
 
 function CurlOf({ write }: { write: Write }) {
   const curl = useCurl()
-  return <CopyCurl line={curl(write.method, write.path, { query: { ...write.query, ...(write.noDryRun ? {} : { wait: 'applied' }) }, body: write.body, etag: write.etag })} />
+  return <CopyCurl line={curl(write.method, write.path, { query: { ...write.query, ...(write.noDryRun ? {} : { wait: 'applied' }) }, body: write.body, type: write.type, file: write.file, etag: write.etag })} />
 }
 
 function Refused({ error }: { error: unknown }) {
@@ -198,7 +201,7 @@ function Outcome({ done }: { done: Done }) {
           ))}
         </Alert>
       )}
-      <Warnings list={done.answer.warnings} />
+      <Warnings list={[...done.answer.warnings, ...(done.answer.body?.data?.warnings ?? [])]} />
     </Stack>
   )
 }
