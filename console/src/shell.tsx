@@ -1,7 +1,7 @@
 import { ActionIcon, AppShell, Burger, Group, Kbd, Menu, NavLink, ScrollArea, Text, Tooltip, UnstyledButton, useComputedColorScheme, useMantineColorScheme, VisuallyHidden } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
-import { Link, Outlet, useLocation } from '@tanstack/react-router'
+import { Link, Outlet, useLocation, useRouterState } from '@tanstack/react-router'
 import { Suspense, useEffect } from 'react'
 import { addressOf } from './api/client'
 import { follow, useFeed } from './api/events'
@@ -17,6 +17,7 @@ const first = ['service', 'upstream', 'filter', 'proxy', 'globalconfig', 'secret
 
 const answers = [
   { to: '/', label: 'Overview', icon: 'overview' },
+  { to: '/map', label: 'Map', icon: 'map' },
   { to: '/explain', label: 'Explain', icon: 'explain' },
 ]
 const operation = [
@@ -30,6 +31,7 @@ export function Shell() {
   const [going, going_] = useDisclosure()
   const queries = useQueryClient()
   const { pathname } = useLocation()
+  const shown = useRouterState({ select: (s) => s.resolvedLocation?.pathname })
   useEffect(() => {
     const stop = new AbortController()
     void follow(queries, stop.signal)
@@ -60,7 +62,7 @@ export function Shell() {
       <Suspense><Palette opened={going} open={going_.open} close={going_.close} /></Suspense>
       <AppShell.Navbar aria-label="Pages"><Suspense><Nav /></Suspense></AppShell.Navbar>
       <AppShell.Main tabIndex={-1}>
-        <div className="main">
+        <div className="main" data-place={shown}>
           <Suspense fallback={<Waiting rows={6} />}><Outlet /></Suspense>
         </div>
       </AppShell.Main>

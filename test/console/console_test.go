@@ -153,6 +153,10 @@ var _ = Describe("The console", func() {
 		flow(ctx, "edit", map[string]string{"BASE": serve(ctx).base})
 	}, SpecTimeout(3*time.Minute))
 
+	It("shows the map of many services, also to the keyboard and as a list", func(ctx SpecContext) {
+		flow(ctx, "map", map[string]string{"BASE": serve(ctx).base})
+	}, SpecTimeout(3*time.Minute))
+
 	It("edits the whole configuration as one text, with a dry run and conflicts", func(ctx SpecContext) {
 		flow(ctx, "document", map[string]string{"BASE": serve(ctx).base})
 	}, SpecTimeout(3*time.Minute))

@@ -1,6 +1,7 @@
 // What several pages read.
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { api, call, rowsOf, type Schemas, typed, withQuery } from './client'
+import type { Config } from './map'
 import type { Row } from './kinds'
 
 export type Status = Schemas['StatusEntry']
@@ -26,6 +27,12 @@ export const revisionsQuery = (query: { limit?: number; by?: string; kind?: stri
 export const documentQuery = queryOptions({
   queryKey: ['stored', 'document'],
   queryFn: async ({ signal }) => (await call<string>('GET', '/config', { headers: { Accept: 'application/yaml' }, signal })).body,
+})
+
+// configQuery reads the whole configuration.
+export const configQuery = queryOptions({
+  queryKey: ['stored', 'config'],
+  queryFn: async ({ signal }) => (await call<Config>('GET', '/config', { signal })).body,
 })
 
 // Page is a whole list, or as much of it as is shown.

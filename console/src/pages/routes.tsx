@@ -2,22 +2,12 @@ import { Badge, Group, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
-import { call } from '../api/client'
 import type { Row } from '../api/kinds'
-import { type ObjectStatus, useStatus } from '../api/state'
+import { configQuery, type ObjectStatus, useStatus } from '../api/state'
 import { Empty, Failure, Page, Tags, To, Waiting } from '../parts/bits'
 import { StatusBadge } from '../parts/status'
 import { DataTable } from '../parts/table'
 import { Filters, type ListSearch, useFiltered } from './list'
-
-interface Config {
-  services?: { service_name: string; fqdn: string; routes?: Row[]; proxies?: string[] }[]
-}
-
-const configQuery = {
-  queryKey: ['stored', 'config'],
-  queryFn: async ({ signal }: { signal: AbortSignal }) => (await call<Config>('GET', '/config', { signal })).body,
-}
 
 // RoutesPage shows the routes of all services: the document has them all, and the status those that are not live.
 export function RoutesPage() {
@@ -28,9 +18,9 @@ export function RoutesPage() {
     const bad = new Map<string, { code: string; message: string }>()
     for (const c of status.data?.conditions ?? []) bad.set(c.path, c)
     return (config.data?.services ?? []).flatMap((s) =>
-      (s.routes ?? []).map((r): Row => {
-        const path = `/service/${s.service_name}/route/${String(r.route_name)}`
-        const c = bad.get(path) ?? bad.get(`/service/${s.service_name}`)
+      ((s.routes ?? []) as Row[]).map((r): Row => {
+        const path = `/service/${String(s.service_name)}/route/${String(r.route_name)}`
+        const c = bad.get(path) ?? bad.get(`/service/${String(s.service_name)}`)
         const conditions = [{ code: 'Programmed', status: true, message: 'it is a part of what Envoys have' }]
         return { ...r, path, service: s.service_name, fqdn: s.fqdn, status: { conditions: c ? [...conditions, { ...c, status: true }] : conditions, lagging: [] } }
       }),

@@ -19,6 +19,7 @@ interface Entry {
 const pages: Entry[] = [
   { label: 'Overview', hint: 'page', to: '/', icon: 'overview' },
   { label: 'Explain a request', hint: 'page', to: '/explain', icon: 'explain' },
+  { label: 'Map', hint: 'page', to: '/map', icon: 'map' },
   { label: 'Document', hint: 'page', to: '/document', icon: 'document' },
   { label: 'Envoys', hint: 'page', to: '/envoys', icon: 'envoys' },
   { label: 'Events', hint: 'page', to: '/events', icon: 'events' },

@@ -61,7 +61,7 @@ await flow(async (step) => {
 
   step('of two browsers that edit one object, the second learns of the first')
   const other = await open('#/edit/upstream/blue')
-  await settled(other)
+  await field(other, 'Weight').waitFor() // it has read the object
   await go(page, '/edit/upstream/blue')
   await field(page, 'Weight').fill('20')
   await press(page, 'Review the change')

@@ -50,6 +50,10 @@ export async function open(place = '', options = {}) {
 // go opens a place of the console in the same page, and waits until it has what it shows.
 export async function go(page, place) {
   await page.goto(new URL(`ui/#${place}`, base).href)
+  await page.waitForFunction((path) => {
+    const main = document.querySelector('.main') // which the page that signs in has not
+    return !main || main.dataset.place === path
+  }, place.replace(/\?.*/, ''))
   await settled(page)
 }
 
@@ -81,6 +85,27 @@ export async function made(path, body) {
   const a = await call('POST', path, body)
   assert.equal(a.status, 201, `${path}: ${JSON.stringify(a.body)}`)
   return a.body
+}
+
+// many is a document with services shop-NN, each with some routes path-N to upstreams up-NN, every third with a filter.
+export function many(services, routes) {
+  const digits = String(services - 1).length
+  const at = (i) => String(i % services).padStart(digits, '0')
+  const all = Array.from({ length: services }, (_, i) => i)
+  const route = (i, r) => ({ route_name: `path-${r}`, route_prefix: `/${r}`, upstreams: [`up-${at(i + r)}`], filters: (i + r) % 3 === 0 ? ['limit'] : [] })
+  return {
+    version: 1,
+    upstreams: all.map((i) => ({ upstream_name: `up-${at(i)}`, upstream_ip: `192.0.${2 + Math.floor(i / 250)}.${i % 250}`, upstream_port: 9090 })),
+    filters: [{ filter_name: 'limit', filter_type: 'route_filter_bodylimit', filter_config: { bytes: 1024 } }],
+    services: all.map((i) => ({ service_name: `shop-${at(i)}`, fqdn: `shop-${at(i)}.example.com`, routes: Array.from({ length: routes }, (_, r) => route(i, r)) })),
+    proxies: [{ name: 'gw', services: all.map((i) => `shop-${at(i)}`) }],
+  }
+}
+
+// put applies a document.
+export async function put(document) {
+  const a = await call('PUT', '/config', document)
+  assert.equal(a.status, 200, JSON.stringify(a.body).slice(0, 500))
 }
 
 export async function revision() {
