@@ -151,6 +151,18 @@ type Touched struct {
 	Consumers bool
 }
 
+// Whole returns the change that makes an empty configuration the same as c.
+func (c *Config) Whole() Change {
+	ch := Change{
+		Revision: c.Revision, ID: c.ID, Full: true, Entries: make([]Entry, 0, len(c.objects)),
+		Learned: maps.Clone(c.learned), Endpoints: maps.Clone(c.endpoints),
+	}
+	for key, obj := range c.objects {
+		ch.Entries = append(ch.Entries, Entry{Key: key, Object: obj})
+	}
+	return ch
+}
+
 // Mark is where c is.
 func (c *Config) Mark() Mark { return Mark{c.Revision, c.ID} }
 

@@ -16,10 +16,15 @@ import (
 // they should do.
 type Explain func(ctx context.Context, proxy string, r explain.Request) ([]Explained, error)
 
+// Draft returns what the Envoys of a proxy should do with a request after some changes. The changes are not stored.
+type Draft func(proxy string, changes []model.Entry, r explain.Request) (Explained, error)
+
 // Explained is an answer with the addresses of the Envoys that it applies to; none
 // means that it is from what Envoys should have.
 type Explained struct {
 	Envoys []string
+	// Draft says that it is from a draft.
+	Draft bool
 	explain.Answer
 }
 
@@ -29,8 +34,19 @@ func explainNothing(_ context.Context, _ string, r explain.Request) ([]Explained
 	return []Explained{{Answer: a}}, err
 }
 
+// draftNothing is the Drafts of an API without Envoys.
+func draftNothing(context.Context) (Draft, error) {
+	return func(_ string, _ []model.Entry, r explain.Request) (Explained, error) {
+		a, err := explain.Explain(explain.State{}, r)
+		return Explained{Draft: true, Answer: a}, err
+	}, nil
+}
+
 // Basis returns what an answer is based on.
 func (e Explained) Basis() (basis string, envoys []string) {
+	if e.Draft {
+		return "draft", []string{}
+	}
 	if len(e.Envoys) == 0 {
 		return "wanted", []string{}
 	}

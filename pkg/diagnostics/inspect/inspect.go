@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"time"
 
@@ -22,6 +23,8 @@ type Sources struct {
 	Certificates Certificates
 	// Explain returns what the Envoys of a proxy do with a request; nil means that there are no Envoys.
 	Explain Explain
+	// Drafts begins a draft: changes that are explained and not stored; nil means that there are no Envoys.
+	Drafts func(context.Context) (Draft, error)
 	// Upstreams returns the health of upstreams; nil means that it is not known.
 	Upstreams Upstreams
 	// RateLimits returns what rate limits have counted; nil means that nothing counts.
@@ -97,6 +100,9 @@ func New(s Sources) *Inspector {
 	}
 	if s.Explain == nil {
 		s.Explain = explainNothing
+	}
+	if s.Drafts == nil {
+		s.Drafts = draftNothing
 	}
 	if s.Held == nil {
 		s.Held = func() string { return "" }

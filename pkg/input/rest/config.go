@@ -118,24 +118,11 @@ func (s *server) applyConfig(c *gin.Context) error {
 		return refusal(http.StatusForbidden, "forbidden", "The role does not allow this",
 			"the token may delete only what has its tags: combine prune with tag="+strings.Join(own, " or tag="))
 	}
-	body, contentType, err := receiveDocument(c)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = body.close() }() // there is nothing to lose in it
-	leave, err := s.enterApply(c)
+	doc, leave, err := s.takeDocument(c)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	data, err := body.bytes()
-	if err != nil {
-		return err
-	}
-	doc, err := document.Parse(data, contentType)
-	if err != nil {
-		return err
-	}
 	var result document.Result
 	m.tells = true
 	done, err := s.write(c, m, func(w store.Writer) error {
@@ -169,6 +156,27 @@ func (s *server) deleteOptions(opts document.ApplyOptions) document.DeleteOption
 		o.CheckProxy = s.checkProxyIsUnused
 	}
 	return o
+}
+
+// takeDocument returns the document in the body. Until leave, no other one is taken.
+func (s *server) takeDocument(c *gin.Context) (doc *document.Document, leave func(), err error) {
+	body, contentType, err := receiveDocument(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = body.close() }() // there is nothing to lose in it
+	leave, err = s.enterApply(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := body.bytes()
+	if err == nil {
+		doc, err = document.Parse(data, contentType)
+	}
+	if err != nil {
+		leave()
+	}
+	return doc, leave, err
 }
 
 // receiveDocument takes a document in, however slowly it comes, without holding

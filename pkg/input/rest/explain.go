@@ -2,6 +2,7 @@ package rest
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 
 	"github.com/gin-gonic/gin"
@@ -9,6 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/inspect"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/document"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
 
@@ -23,6 +25,7 @@ type explainView struct {
 
 func (s *server) addExplain() {
 	s.get("/proxy/:proxy/explain", s.explainRequest)
+	s.change(http.MethodPost, "/proxy/:proxy/explain", s.explainDraft)
 }
 
 func (s *server) explainRequest(c *gin.Context) error {
@@ -30,6 +33,10 @@ func (s *server) explainRequest(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	return s.answerExplained(c, list)
+}
+
+func (s *server) answerExplained(c *gin.Context, list []inspect.Explained) error {
 	n, err := pathNames(c)
 	if err != nil {
 		return err
@@ -44,16 +51,61 @@ func (s *server) explainRequest(c *gin.Context) error {
 	return nil
 }
 
-// explainQuery explains the request that the query describes; more is read beside
-// it.
-func (s *server) explainQuery(c *gin.Context, more func(store.Reader) error) ([]inspect.Explained, error) {
+// explainDraft explains the request that the query describes as if the document in the body were applied. It is a dry
+// run: whoever may not apply the document gets the same refusal.
+func (s *server) explainDraft(c *gin.Context) error {
+	n, r, err := askedRequest(c)
+	if err != nil {
+		return err
+	}
+	doc, leave, err := s.takeDocument(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	// It is read before the transaction begins: the build loop reads the store, too.
+	draft, err := s.live.Drafts(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	var list []inspect.Explained
+	m := mode{dry: true, asks: func(w store.Writer) error {
+		var changes []model.Entry
+		for change, err := range w.Written()() {
+			if err != nil {
+				return err
+			}
+			changes = append(changes, model.Entry{Key: change.Key, Object: change.After})
+		}
+		e, err := draft(n[model.KindProxy], changes, r)
+		list = []inspect.Explained{e}
+		if err != nil {
+			return err
+		}
+		return s.live.NameObjects(w, n[model.KindProxy], list)
+	}}
+	_, err = s.write(c, m, func(w store.Writer) error {
+		if err := checkExist(w, proxyAt(n)); err != nil {
+			return err
+		}
+		_, err := document.Apply(w, doc, document.ApplyOptions{NewProxy: s.newProxy})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.answerExplained(c, list)
+}
+
+// askedRequest returns the request that the query describes.
+func askedRequest(c *gin.Context) (names, explain.Request, error) {
 	query, err := readQuery(c, []string{"method", "url", "header", "address"}, "header")
 	if err != nil {
-		return nil, err
+		return nil, explain.Request{}, err
 	}
 	n, err := pathNames(c)
 	if err != nil {
-		return nil, err
+		return nil, explain.Request{}, err
 	}
 	r, errs := explain.NewRequest(query.Get("method"), query.Get("url"), query["header"])
 	if query.Has("method") && query.Get("method") == "" {
@@ -66,7 +118,14 @@ func (s *server) explainQuery(c *gin.Context, more func(store.Reader) error) ([]
 			})
 		}
 	}
-	if err := invalidFields(errs); err != nil {
+	return n, r, invalidFields(errs)
+}
+
+// explainQuery explains the request that the query describes; more is read beside
+// it.
+func (s *server) explainQuery(c *gin.Context, more func(store.Reader) error) ([]inspect.Explained, error) {
+	n, r, err := askedRequest(c)
+	if err != nil {
 		return nil, err
 	}
 	err = s.read(c.Request.Context(), func(r store.Reader) error {

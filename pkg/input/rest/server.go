@@ -369,6 +369,11 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stor
 		if err := done.collect(w.Written(), m); err != nil {
 			return err
 		}
+		if m.asks != nil {
+			if err := m.asks(w); err != nil {
+				return err
+			}
+		}
 		if m.dry {
 			return errDryRun
 		}

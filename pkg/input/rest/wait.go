@@ -16,6 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/form"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 )
 
 const (
@@ -45,6 +46,8 @@ type mode struct {
 	about model.Key
 	// message says why, in words of the caller; empty means that nobody said so.
 	message string
+	// asks is called after all checks; what the write has changed is still there in a dry run.
+	asks func(store.Writer) error
 	// rollback says that the write puts back what was there before.
 	rollback bool
 }

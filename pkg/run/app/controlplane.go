@@ -153,7 +153,7 @@ func openControlPlane(
 	health := upstreams.New(ads, own.upstreams)
 	access.Live = inspect.Sources{
 		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held,
-		Replica: p.replica, Explain: explainer(ads, known, health, own), Upstreams: health.Upstreams,
+		Replica: p.replica, Explain: explainer(ads, known, health, own), Drafts: drafter(p.loop, own), Upstreams: health.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.Conditions,
 	}
 	p.showOthers(&access.Live)

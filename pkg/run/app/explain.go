@@ -5,9 +5,11 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/upstreams"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
@@ -68,6 +70,35 @@ func explainer(ads *server.Server, known *knownLimits, health *upstreams.Health,
 			health.AddTo(ctx, proxy, list[i].Envoys, &list[i].Answer)
 		}
 		return list, nil
+	}
+}
+
+// drafter explains from what Envoys should have after changes that are not stored. It asks no Envoy for the health of
+// upstreams: a transaction waits for the answer.
+func drafter(loop *pipeline.Loop, own ownEnvoy) func(context.Context) (inspect.Draft, error) {
+	return func(ctx context.Context) (inspect.Draft, error) {
+		draft, err := loop.Draft(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return func(proxy string, changes []model.Entry, r explain.Request) (inspect.Explained, error) {
+			wanted, domains, err := draft.Snapshot(proxy, changes)
+			if err != nil {
+				return inspect.Explained{}, err
+			}
+			var state explain.State
+			if wanted != nil {
+				state = stateOf(wanted, wanted.Hosts)
+			}
+			known := &knownLimits{}
+			known.domains.Store(&domains)
+			state.Limits = known.find
+			if own.upstreams != nil {
+				state.Where = own.where
+			}
+			a, err := explain.Explain(state, r)
+			return inspect.Explained{Draft: true, Answer: a}, err
+		}, nil
 	}
 }
 

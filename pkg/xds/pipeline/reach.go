@@ -22,30 +22,32 @@ type Reach struct {
 // on what was read after the call and not on a revision: after the restore of a
 // backup, the revision of a write may equal that of a lost one.
 func (l *Loop) Reach(ctx context.Context, keys []model.Key) (map[string]Reach, error) {
-	q := question{keys: keys, answer: make(chan map[string]Reach, 1)}
-	select {
-	case l.questions <- q:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	select {
-	case reach := <-q.answer:
-		return reach, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return ask(ctx, l, func(b *Build) map[string]Reach { return b.Reach(keys) })
 }
 
-// question is a call of Reach.
-type question struct {
-	keys   []model.Key
-	answer chan map[string]Reach // capacity 1
+// question is asked of what is published, in the goroutine of the loop.
+type question func(*Build)
+
+// ask waits until the current state of the store is published, and asks it.
+func ask[T any](ctx context.Context, l *Loop, of func(*Build) T) (reply T, err error) {
+	answer := make(chan T, 1)
+	select {
+	case l.questions <- func(b *Build) { answer <- of(b) }:
+	case <-ctx.Done():
+		return reply, ctx.Err()
+	}
+	select {
+	case reply = <-answer:
+		return reply, nil
+	case <-ctx.Done():
+		return reply, ctx.Err()
+	}
 }
 
 // answer answers the questions that arrived before the last step.
 func answer(questions []question, build *Build) {
 	for _, q := range questions {
-		q.answer <- build.Reach(q.keys)
+		q(build)
 	}
 }
 
