@@ -16,6 +16,7 @@ const routes = [
   createRoute({ ...at, path: '/history/$revision', component: lazyRouteComponent(() => import('./pages/history'), 'RevisionPage') }),
   createRoute({ ...at, path: '/explain', component: lazyRouteComponent(() => import('./pages/explain'), 'ExplainPage') }),
   createRoute({ ...at, path: '/map', component: lazyRouteComponent(() => import('./pages/map'), 'MapPage') }),
+  createRoute({ ...at, path: '/limits', component: lazyRouteComponent(() => import('./pages/limits'), 'LimitsPage') }),
   createRoute({ ...at, path: '/document', component: lazyRouteComponent(() => import('./pages/document'), 'DocumentPage') }),
   createRoute({ ...at, path: '/start', component: lazyRouteComponent(() => import('./pages/start'), 'StartPage') }),
   createRoute({ ...at, path: '/$', component: PlacePage }),

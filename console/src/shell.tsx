@@ -19,6 +19,7 @@ const answers = [
   { to: '/', label: 'Overview', icon: 'overview' },
   { to: '/map', label: 'Map', icon: 'map' },
   { to: '/explain', label: 'Explain', icon: 'explain' },
+  { to: '/limits', label: 'Limits', icon: 'limits' },
 ]
 const operation = [
   { to: '/envoys', label: 'Envoys', icon: 'envoys' },

@@ -96,6 +96,22 @@ func (s *server) stop(ctx context.Context) {
 	Expect(s.running.Stop(ctx)).To(BeZero())
 }
 
+// standalone runs a gateway with a backend that answers blue. It returns the address of the gateway and the port of the backend.
+func standalone(ctx context.Context) (g *testkit.Gatehouse, gatewayURL, backendPort string) {
+	GinkgoHelper()
+	port := freePort()
+	g, err := testkit.StartGatehouse(ctx, nil, "standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0",
+		"--xds-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--http-port", port, "--https-port", freePort())
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) { Expect(g.Stop(ctx)).To(BeZero()) }, NodeTimeout(time.Minute))
+	Expect(g.WaitReady(ctx)).To(Succeed())
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "blue") }))
+	DeferCleanup(backend.Close)
+	_, backendPort, err = net.SplitHostPort(backend.Listener.Addr().String())
+	Expect(err).NotTo(HaveOccurred())
+	return g, "http://127.0.0.1:" + port + "/", backendPort
+}
+
 // control starts and stops a server for a flow. Its page is that of another origin.
 func control(ctx context.Context, s *server) string {
 	GinkgoHelper()
@@ -119,23 +135,14 @@ func control(ctx context.Context, s *server) string {
 
 var _ = Describe("The console", func() {
 	It("leads from nothing to a request through Envoy, and to what Envoy refuses", func(ctx SpecContext) {
-		port := freePort()
-		g, err := testkit.StartGatehouse(ctx, nil, "standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0",
-			"--xds-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--http-port", port, "--https-port", freePort())
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func(ctx SpecContext) { Expect(g.Stop(ctx)).To(BeZero()) }, NodeTimeout(time.Minute))
-		Expect(g.WaitReady(ctx)).To(Succeed())
-		backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "blue") }))
-		DeferCleanup(backend.Close)
-		_, backendPort, err := net.SplitHostPort(backend.Listener.Addr().String())
-		Expect(err).NotTo(HaveOccurred())
+		g, gatewayURL, backendPort := standalone(ctx)
 		taken, err := net.Listen("tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(taken.Close)
 		_, takenPort, err := net.SplitHostPort(taken.Addr().String())
 		Expect(err).NotTo(HaveOccurred())
 		flow(ctx, "first", map[string]string{
-			"BASE": g.API.URL + "/", "GATEWAY": "http://127.0.0.1:" + port + "/", "BACKEND_PORT": backendPort, "TAKEN": takenPort, "FREE": freePort(),
+			"BASE": g.API.URL + "/", "GATEWAY": gatewayURL, "BACKEND_PORT": backendPort, "TAKEN": takenPort, "FREE": freePort(),
 		})
 	}, SpecTimeout(3*time.Minute))
 
@@ -155,6 +162,15 @@ var _ = Describe("The console", func() {
 
 	It("shows the map of many services, also to the keyboard and as a list", func(ctx SpecContext) {
 		flow(ctx, "map", map[string]string{"BASE": serve(ctx).base})
+	}, SpecTimeout(3*time.Minute))
+
+	It("explains a request under a draft", func(ctx SpecContext) {
+		flow(ctx, "draft", map[string]string{"BASE": serve(ctx).base})
+	}, SpecTimeout(3*time.Minute))
+
+	It("shows what rate limits count, and whom they stop", func(ctx SpecContext) {
+		g, gatewayURL, backendPort := standalone(ctx)
+		flow(ctx, "limits", map[string]string{"BASE": g.API.URL + "/", "GATEWAY": gatewayURL, "BACKEND_PORT": backendPort})
 	}, SpecTimeout(3*time.Minute))
 
 	It("edits the whole configuration as one text, with a dry run and conflicts", func(ctx SpecContext) {

@@ -6,6 +6,7 @@ import { documentQuery } from '../api/state'
 import { Failure, Page, To, Waiting } from '../parts/bits'
 import { CopyCurl, useCurl } from '../parts/curl'
 import { Icon } from '../parts/icon'
+import { marksOf } from '../parts/marks'
 import { type Write, WriteDialog } from '../parts/write'
 import { useMay, useSession } from '../session'
 
@@ -13,14 +14,6 @@ const Editor = lazy(() => import('../parts/editor').then((m) => ({ default: m.Ed
 
 // yaml is how a document is sent.
 export const yaml = 'application/yaml'
-
-// marksOf finds the lines that a problem names.
-export const marksOf = (problem: Problem | undefined) =>
-  (problem?.errors ?? []).flatMap((e) => {
-    const text = `${e.field}: ${e.message}`
-    const line = /\bline (\d+)\b/.exec(text)?.[1] ?? /\bline (\d+)\b/.exec(problem?.detail ?? '')?.[1]
-    return line ? [{ line: Number(line), message: text }] : []
-  })
 
 // DocumentPage has the whole configuration as one text, which is edited, tried and applied.
 export function DocumentPage() {

@@ -1,91 +1,65 @@
-import { Accordion, Alert, Badge, Button, Group, Paper, Select, Stack, Table, Text, Textarea, TextInput } from '@mantine/core'
+import { Accordion, Alert, Badge, Group, Paper, SegmentedControl, Stack, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type FormEvent, useEffect, useState } from 'react'
-import { api, rowsOf, type Schemas, typed } from '../api/client'
+import { useState } from 'react'
+import { api, call, rowsOf, type Schemas, typed } from '../api/client'
 import { listQuery } from '../api/state'
-import { parseCurl } from '../api/curlline'
 import { Empty, Failure, Page, Section, To, Waiting } from '../parts/bits'
 import { CopyCurl, useCurl } from '../parts/curl'
+import { Comparison, DraftEditor } from '../parts/draft'
 import { Icon } from '../parts/icon'
+import { NoProxy, RequestForm, type RequestSearch, useAsked } from '../parts/request'
+import { useMay } from '../session'
 
 type Explanation = Schemas['Explanation']
 
-interface Search {
-  proxy?: string
-  method?: string
-  url?: string
-  header?: string[]
-  address?: string
-}
-
-const formOf = (s: Search) => ({ method: s.method ?? 'GET', url: s.url ?? '', headers: (s.header ?? []).join('\n'), address: s.address ?? '' })
-
-const linesOf = (text: string) => {
-  const lines = text.split('\n').map((l) => l.trim()).filter(Boolean)
-  return lines.length > 0 ? lines : undefined
-}
-
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT']
+const yaml = 'application/yaml'
 
 export function ExplainPage() {
-  const search = useSearch({ strict: false }) as Search
-  const navigate = useNavigate()
+  const asked = useAsked()
+  const { search, proxy, query, ready } = asked
   const curl = useCurl()
-  const proxies = useQuery(listQuery('/proxy', {}))
-  const names = (proxies.data?.rows ?? []).map((r) => String(r.name))
-  const proxy = search.proxy ?? names[0] ?? ''
-  const [form, setForm] = useState(formOf(search))
-  useEffect(() => {
-    setForm(formOf(search))
-  }, [search])
-  const query = { url: search.url ?? '', method: search.method, header: search.header, address: search.address || undefined }
-  const { data, error, isFetching, refetch } = useQuery({
+  const may = useMay()
+  const [draft, setDraft] = useState('')
+  const [view, setView] = useState('draft')
+  const now = useQuery({
     queryKey: ['live', 'explain', proxy, query],
-    enabled: Boolean(search.url && proxy),
+    enabled: ready,
     queryFn: async ({ signal }) => rowsOf<Explanation>(typed(await api.GET('/proxy/{proxy}/explain', { params: { path: { proxy }, query }, signal }))),
   })
-  const ask = (e?: FormEvent) => {
-    e?.preventDefault()
-    const url = /^[a-z]+:\/\//i.test(form.url) ? form.url : `http://${form.url}`
-    void navigate({ to: '/explain', search: { proxy: proxy || undefined, method: form.method === 'GET' ? undefined : form.method, url, header: linesOf(form.headers), address: form.address || undefined } } as never)
-  }
-  const paste = (text: string): boolean => {
-    const parsed = parseCurl(text)
-    if (parsed) setForm({ ...form, ...parsed, headers: parsed.headers.join('\n') })
-    return parsed !== undefined
-  }
+  const then = useQuery({
+    queryKey: ['stored', 'draft', proxy, query, draft],
+    enabled: ready && draft !== '',
+    queryFn: async ({ signal }) => rowsOf<Explanation>((await call<{ data: Record<string, unknown> }>('POST', `/proxy/${proxy}/explain`, { query, body: draft, headers: { 'Content-Type': yaml }, signal })).body),
+  })
+  const tried = draft === '' ? undefined : then.data?.[0]
+  const shown = tried && view === 'draft' ? [tried] : now.data
+  const other = tried && (view === 'draft' ? now.data : [tried])
+  const line = draft === '' ? curl('GET', `/proxy/${proxy}/explain`, { query }) : curl('POST', `/proxy/${proxy}/explain`, { query, type: yaml, file: 'draft.yaml' })
   return (
-    <Page title="Explain" icon="explain" lead="What the Envoys do with a request, and why. Nothing is sent." aside={search.url && proxy && <CopyCurl line={curl('GET', `/proxy/${proxy}/explain`, { query })} />}>
-      <Paper component="form" onSubmit={(e) => ask(e as unknown as FormEvent)}>
-        <Stack gap="sm">
-          <div className="request-line">
-            <Select label="Proxy" data={names} value={proxy || null} onChange={(v) => void navigate({ to: '/explain', search: { ...search, proxy: v ?? undefined } } as never)} allowDeselect={false} />
-            <Select label="Method" data={methods.includes(form.method) ? methods : [...methods, form.method]} value={form.method} onChange={(v) => setForm({ ...form, method: v ?? 'GET' })} allowDeselect={false} />
-            <TextInput
-              label="URL, or a curl line" placeholder="http://shop.example.com/cart" required value={form.url} data-search className="grow"
-              onChange={(e) => { const text = e.currentTarget.value; if (!paste(text)) setForm({ ...form, url: text }) }}
-            />
-            <Button type="submit" loading={isFetching} disabled={!form.url.trim() || !proxy}>Explain</Button>
-          </div>
-          <Group align="flex-start" grow>
-            <Textarea label="Headers" placeholder={'x-tier: gold\nauthorization: Bearer ...'} autosize minRows={1} maxRows={8} value={form.headers} onChange={(e) => setForm({ ...form, headers: e.currentTarget.value })} className="mono-input" />
-            <TextInput label="Address of the client" placeholder="127.0.0.1" value={form.address} onChange={(e) => setForm({ ...form, address: e.currentTarget.value })} />
-          </Group>
-        </Stack>
-      </Paper>
-      {proxies.data && names.length === 0 && <Empty icon="proxy" title="There is no proxy">A request needs a proxy that receives it.</Empty>}
-      {!search.url && names.length > 0 && <Empty icon="explain" title="Which request?">Type a URL as a client would use it, or paste the curl line of a colleague.</Empty>}
-      {error && <Failure error={error} retry={() => void refetch()} />}
-      {search.url && isFetching && !data && <Waiting rows={6} />}
-      {data?.map((e, i) => <Answer key={i} e={e} of={data.length} url={search.url ?? ''} search={search} />)}
+    <Page title="Explain" icon="explain" lead="What the Envoys do with a request, and why. Nothing is sent." aside={ready && <CopyCurl line={line} />}>
+      <RequestForm asked={asked} to="/explain" verb="Explain" busy={now.isFetching} />
+      {asked.none && <NoProxy />}
+      {!search.url && asked.names.length > 0 && <Empty icon="explain" title="Which request?">Type a URL as a client would use it, or paste the curl line of a colleague.</Empty>}
+      {now.error && <Failure error={now.error} retry={() => void now.refetch()} />}
+      {ready && now.isFetching && !now.data && <Waiting rows={6} />}
+      {ready && may.write && <DraftEditor service={now.data?.[0]?.service ?? ''} busy={then.isFetching} error={draft === '' ? undefined : then.error} explain={(text) => { setView('draft'); if (text === draft) void then.refetch(); else setDraft(text) }} forget={() => setDraft('')} />}
+      {tried && now.data && (
+        <>
+          <Comparison now={now.data} draft={tried} />
+          <Group><SegmentedControl aria-label="Shown" data={[{ value: 'draft', label: 'With the draft' }, { value: 'now', label: 'Now' }]} value={view} onChange={setView} /></Group>
+        </>
+      )}
+      {shown?.map((e, i) => <Answer key={i} e={e} of={shown.length} url={search.url ?? ''} search={search} other={other} />)}
     </Page>
   )
 }
 
 const fine = new Set(['forwarded', 'direct_response', 'redirected', 'passed_on', 'preflight', 'login_callback', 'signed_out'])
 
-function Answer({ e, of, url, search }: { e: Explanation; of: number; url: string; search: Search }) {
+// markOf says that the other explanations have no such step or filter.
+const markOf = (other: Explanation[] | undefined, basis: string, has: (e: Explanation) => boolean) => (other && !other.some(has) ? (basis === 'draft' ? '+' : '-') : undefined)
+
+function Answer({ e, of, url, search, other }: { e: Explanation; of: number; url: string; search: RequestSearch; other?: Explanation[] }) {
   const good = fine.has(e.code)
   const send = `curl -v${search.method ? ` -X ${search.method}` : ''}${(search.header ?? []).map((h) => ` -H '${h.replace(/'/g, `'\\''`)}'`).join('')} '${url.replace(/'/g, '%27')}'`
   return (
@@ -96,17 +70,17 @@ function Answer({ e, of, url, search }: { e: Explanation; of: number; url: strin
           <Text fz={18} fw={650}>{e.status ? `${e.status}: ` : ''}{e.message}</Text>
           <Text size="sm" c="dimmed">
             <span className="mono">{e.code}</span>
-            {of > 1 || e.envoys.length > 0 ? `, as ${e.envoys.join(', ')} ${e.envoys.length === 1 ? 'has' : 'have'} it` : ', as Envoys should have it: none is connected'}
+            {e.basis === 'draft' ? ', as Envoys should have it with the draft' : of > 1 || e.envoys.length > 0 ? `, as ${e.envoys.join(', ')} ${e.envoys.length === 1 ? 'has' : 'have'} it` : ', as Envoys should have it: none is connected'}
           </Text>
           {e.refused_by?.map((o) => <div key={o}><To path={o} /></div>)}
           {e.location && <Text size="sm">to <span className="mono">{e.location}</span></Text>}
         </div>
-        <CopyCurl line={send} small />
+        {e.basis !== 'draft' && <CopyCurl line={send} small />}
       </Paper>
       <div className="two">
         <Section title="The decision, step by step">
           <ol className="steps">
-            {e.steps.map((s, i) => <li key={i}><Badge color="gray" size="sm">{s.code}</Badge><Text size="sm" className="wrap">{s.message}</Text></li>)}
+            {e.steps.map((s, i) => <li key={i} data-mark={markOf(other, e.basis, (o) => o.steps.some((t) => t.code === s.code && t.message === s.message))}><Badge color="gray" size="sm">{s.code}</Badge><Text size="sm" className="wrap">{s.message}</Text></li>)}
           </ol>
         </Section>
         <Section title="Routes, in the order in which they are tried">
@@ -130,7 +104,7 @@ function Answer({ e, of, url, search }: { e: Explanation; of: number; url: strin
           <Table>
             <Table.Tbody>
               {e.filters.map((f, i) => (
-                <Table.Tr key={i}>
+                <Table.Tr key={i} data-mark={markOf(other, e.basis, (o) => o.filters.some((g) => g.name === f.name && g.message === f.message))}>
                   <Table.Td w="35%" className="mono">{f.name.replace(/^envoy\.filters\.http\./, '')}</Table.Td>
                   <Table.Td className="wrap">
                     {f.message}

@@ -20,6 +20,7 @@ const pages: Entry[] = [
   { label: 'Overview', hint: 'page', to: '/', icon: 'overview' },
   { label: 'Explain a request', hint: 'page', to: '/explain', icon: 'explain' },
   { label: 'Map', hint: 'page', to: '/map', icon: 'map' },
+  { label: 'Limits', hint: 'page', to: '/limits', icon: 'limits' },
   { label: 'Document', hint: 'page', to: '/document', icon: 'document' },
   { label: 'Envoys', hint: 'page', to: '/envoys', icon: 'envoys' },
   { label: 'Events', hint: 'page', to: '/events', icon: 'events' },

@@ -1,5 +1,5 @@
 // The whole configuration as one text: errors at their lines, a dry run, a conflict with somebody else, and who may only read.
-import { assert, call, field, flow, go, made, open, press, revision, see, settled } from './lib.mjs'
+import { assert, call, faults, flow, made, open, press, revision, see, settled } from './lib.mjs'
 
 const one = async (path) => Object.values((await call('GET', path)).body.data)[0][0]
 const editor = (page) => page.getByRole('textbox', { name: 'The document, in YAML' })
@@ -64,6 +64,7 @@ await flow(async (step) => {
   await see(conflict, /PATCH \/upstream\/blue/)
   assert.ok((await conflict.getByRole('link', { name: 'What it changed' }).getAttribute('href')).endsWith(`#/history/${before}`))
   assert.equal(await revision(), before)
+  assert.deepEqual(await faults(page, 'a conflict'), [])
   await conflict.getByRole('button', { name: 'Review, and overwrite them' }).click()
   await see(dialog, '8082')
   await see(dialog, 'upstream_weight')

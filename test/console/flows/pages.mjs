@@ -28,7 +28,7 @@ async function seed() {
 
 const places = [
   '/', '/service', '/service/shop', '/service/shop/route/cart', '/route', '/upstream', '/upstream/green', '/filter', '/filter/page', '/proxy', '/proxy/gw', '/globalconfig', '/globalconfig/bounds',
-  '/secret', '/secret/cookie', '/keyset', '/keyset/partners', '/keyset/partners/key/mobile', '/token', '/envoys', '/events', '/history', '/history/18', '/explain?proxy=gw&url=http%3A%2F%2Fshop.example.com%2Fcart', '/start', '/document', '/map', '/map?view=list',
+  '/secret', '/secret/cookie', '/keyset', '/keyset/partners', '/keyset/partners/key/mobile', '/token', '/envoys', '/events', '/history', '/history/18', '/explain?proxy=gw&url=http%3A%2F%2Fshop.example.com%2Fcart', '/start', '/document', '/map', '/map?view=list', '/limits?proxy=gw&url=http%3A%2F%2Fshop.example.com%2Fcart',
   '/new/upstream', '/new/service', '/new/secret', '/new/filter', '/new/token', '/edit/upstream/green', '/edit/service/shop/route/cart', '/edit/filter/limit', '/edit/filter/page', '/nothing/at/all', '/upstream/none',
 ]
 const pictures = { '/': 'overview', '/service/shop': 'service', '/route': 'routes', '/history': 'history', '/document': 'document', '/map': 'map', '/edit/service/shop/route/cart': 'form', '/secret/cookie': 'secret' }

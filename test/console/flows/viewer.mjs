@@ -32,7 +32,7 @@ await flow(async (step) => {
   assert.ok(!JSON.stringify(seen).includes(viewer) && !JSON.stringify(seen).includes(cookie.value))
 
   step('a viewer sees no button that it may not press')
-  for (const place of ['/', '/service', '/service/shop', '/upstream', '/upstream/blue', '/proxy/gw', '/token', '/history', '/history/1', '/secret', '/filter', '/route', '/envoys', '/events', '/explain', '/document', '/map']) {
+  for (const place of ['/', '/service', '/service/shop', '/upstream', '/upstream/blue', '/proxy/gw', '/token', '/history', '/history/1', '/secret', '/filter', '/route', '/envoys', '/events', '/explain', '/document', '/map', '/limits']) {
     await go(page, place)
     const names = [...(await page.getByRole('button').allInnerTexts()), ...(await page.getByRole('link').allInnerTexts())].map((t) => t.trim())
     const writes = names.filter((n) => /^(New|Edit|Delete|Copy$|Attach|Detach|Roll back|Review|Discard|First steps|Revoke)/.test(n))

@@ -1,0 +1,53 @@
+// A request under a draft: what it changes, its errors, and what it leaves.
+import { assert, faults, flow, made, open, picture, press, revision, see, settled } from './lib.mjs'
+
+await flow(async (step) => {
+  await made('/upstream', { upstream_name: 'blue', upstream_ip: '192.0.2.1', upstream_port: 80 })
+  await made('/service', { service_name: 'shop', fqdn: 'shop.example.com' })
+  await made('/service/shop/route', { route_name: 'root', route_prefix: '/' })
+  await made('/service/shop/route/root/upstream/blue')
+  await made('/filter', { filter_name: 'closed', filter_type: 'vh_filter_maintenance', filter_config: {} })
+  await made('/proxy', { name: 'gw' })
+  await made('/proxy/gw/service/shop')
+  const before = await revision()
+  const page = await open('#/explain?proxy=gw&url=http%3A%2F%2Fshop.example.com%2Fcart')
+  await settled(page)
+  await see(page, /goes to blue/)
+
+  step('a draft begins with what is stored, and that changes nothing')
+  await press(page, 'What would a change do to this request?')
+  const editor = page.getByRole('textbox', { name: 'The draft, in YAML' })
+  await editor.waitFor()
+  await press(page, 'Begin with service shop')
+  await editor.filter({ hasText: 'fqdn: shop.example.com' }).waitFor()
+  await press(page, 'Explain with the draft')
+  await see(page, 'With the draft, the client gets the same')
+  await see(page, 'Nothing on the way changes either.')
+
+  step('a filter of the draft refuses the request, and is named')
+  const write = async (text) => {
+    await editor.focus()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.insertText(text)
+    await page.keyboard.press('Control+Enter')
+  }
+  await write('version: 1\nservices:\n- service_name: shop\n  fqdn: shop.example.com\n  filters: [closed]\n')
+  await see(page, 'With the draft, the client gets something else')
+  const now = page.getByRole('status').filter({ hasText: 'something else' })
+  await see(now.locator('del'), /goes to blue/)
+  await see(now.locator('ins'), /^503/)
+  await page.getByRole('link', { name: '/filter/closed' }).first().waitFor()
+  await page.locator('.steps li[data-mark="+"]').first().waitFor()
+  assert.deepEqual(await faults(page, 'a draft'), [])
+  await page.getByText('A part of a document').scrollIntoViewIfNeeded()
+  await page.evaluate(() => scrollTo(0, 320))
+  await picture(page, 'draft')
+  await page.locator('label', { hasText: /^Now$/ }).click()
+  await see(page.locator('.verdict'), /goes to blue/)
+
+  step('an error of the draft is at its line')
+  await write('version: 1\nservices:\n- service_name: shop\n  fqdn: shop.example.com\n  filters: [nobody]\n')
+  await page.getByRole('alert').filter({ hasText: 'nobody' }).waitFor()
+  assert.equal(await revision(), before, 'nothing is stored')
+  assert.deepEqual(page.complaints, [])
+})
