@@ -131,7 +131,7 @@ endpoints: [{addresses: [%q], conditions: {ready: true}}]
 		Eventually(e.parent("tlsroute/web", "Accepted")).Should(Equal("False NoMatchingListenerHostname"))
 		Eventually(func() string {
 			return e.jsonPath("gateway", "web", `{range .status.listeners[*]}{.name} {.supportedKinds[*].kind} {.conditions[?(@.type=="Accepted")].reason}{", "}{end}`)
-		}).Should(Equal("http HTTPRoute GRPCRoute Accepted, tls TLSRoute Accepted, ended TLSRoute UnsupportedValue, "))
+		}).Should(Equal("http HTTPRoute GRPCRoute Accepted, tls TLSRoute Accepted, ended  UnsupportedValue, "))
 
 		By("an HTTPRoute that wants the host, too")
 		e.route(e.place, "a", "  hostnames: [a.shop.example]\n  rules: [{backendRefs: [{name: green, port: 80}]}]")

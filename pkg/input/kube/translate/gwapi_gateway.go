@@ -192,6 +192,9 @@ func (s *scope) listener(o *gwapi.Gateway, i int, ports listenerPorts) (listener
 // routesOf reads which routes a listener takes.
 func (s *scope) routesOf(spec *gwapi.Listener, l *listenerState, r *ListenerResult) (reason gwapi.ListenerConditionReason, message string) {
 	can := kindsOf(spec.Protocol)
+	if spec.Protocol == gwapi.TLSProtocolType && !isPassthrough(spec) {
+		can = nil
+	}
 	l.kinds = can
 	if a := spec.AllowedRoutes; a != nil {
 		if n := a.Namespaces; n != nil {
@@ -216,6 +219,10 @@ func (s *scope) routesOf(spec *gwapi.Listener, l *listenerState, r *ListenerResu
 		r.SupportedKinds = append(r.SupportedKinds, gwapi.RouteGroupKind{Group: &group, Kind: gwapi.Kind(kind)})
 	}
 	return reason, message
+}
+
+func isPassthrough(spec *gwapi.Listener) bool {
+	return spec.TLS != nil && text(spec.TLS.Mode, "") == string(gwapi.TLSModePassthrough)
 }
 
 // kindsOf lists the kinds of routes that a protocol can have.
@@ -253,7 +260,7 @@ func refusedListener(spec *gwapi.Listener, all []gwapi.Listener, ports listenerP
 			owner, ports.of[owner])
 	case owner == "" && ports.proxy.PortRefusal(&model.Service{Mode: modeOf(spec.Protocol), Port: int(spec.Port)}) != "":
 		return gwapi.ListenerReasonPortUnavailable, "", "it " + ports.proxy.PortRefusal(&model.Service{Mode: modeOf(spec.Protocol), Port: int(spec.Port)})
-	case spec.Protocol == gwapi.TLSProtocolType && (spec.TLS == nil || text(spec.TLS.Mode, "") != string(gwapi.TLSModePassthrough)):
+	case spec.Protocol == gwapi.TLSProtocolType && !isPassthrough(spec):
 		return gwapi.ListenerReasonUnsupportedValue, "", "tls.mode must be Passthrough for protocol TLS; protocol HTTPS decrypts"
 	case spec.Protocol == gwapi.HTTPSProtocolType && spec.TLS != nil && text(spec.TLS.Mode, string(gwapi.TLSModeTerminate)) != string(gwapi.TLSModeTerminate):
 		return gwapi.ListenerReasonUnsupportedValue, "", "tls.mode must be Terminate for protocol HTTPS"
