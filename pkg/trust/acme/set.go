@@ -62,7 +62,7 @@ func (s *set) put(e model.Entry) bool {
 		link(s.proxies, name, e.Key.Owner().Name(), e.Object != nil)
 	case model.KindGlobalConfig:
 		delete(s.configs, name)
-		if g, ok := e.Object.(*model.GlobalConfig); ok && g.Type == model.GlobalConfigACME {
+		if g, ok := e.Object.(*model.GlobalConfig); ok && g.TypeName() == model.GlobalConfigACME {
 			s.configs[name] = g.Parse()
 		}
 	case model.KindProxyGlobalConfig:
