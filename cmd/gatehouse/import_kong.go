@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/kong"
+)
+
+func newImportKong() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kong FILE|-",
+		Short: "Write a declarative file of Kong as a configuration document",
+		Long: `Reads a declarative file of Kong Gateway, as "deck gateway dump" writes it, and
+writes the configuration document that "gatehouse apply" reads. It calls no server.
+
+What the document does not say as the file did is named with its line, and the exit
+code is 1. Where that decides who may send requests, the routes are closed (503) until
+they are mended by hand. The document has the passwords that the file has.`,
+		Example: `  gatehouse import kong kong.yaml --proxy gw > gateway.yaml
+  gatehouse validate -f gateway.yaml`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return importKong(cmd, args[0]) },
+	}
+	cmd.Flags().String("proxy", "", "name of the proxy to attach the services to (default: none)")
+	return cmd
+}
+
+func importKong(cmd *cobra.Command, file string) error {
+	var in io.Reader = cmd.InOrStdin()
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		in = f
+	}
+	r, err := kong.Import(in, kong.Options{Proxy: text(cmd, "proxy")})
+	if err != nil {
+		return &runError{fmt.Errorf("reading %s: %w", file, err)}
+	}
+	var notes []string
+	for _, n := range r.Notes {
+		notes = append(notes, n.String())
+	}
+	if err := printEach(cmd.ErrOrStderr(), "warning: ", notes); err != nil {
+		return err
+	}
+	if _, err := cmd.OutOrStdout().Write(r.Document); err != nil {
+		return err
+	}
+	if len(notes) > 0 {
+		return &runError{errors.New("the document is written, but differs from the file as the warnings above say")}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package kong
+
+import (
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/sha1" //nolint:gosec // the only form that Envoy reads
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	keySet     = "kong"       // the keys of all consumers
+	basicUsers = "kong-users" // the filter with their passwords
+	tokens     = "kong-tokens"
+)
+
+// addConsumers adds the consumers, with their keys, passwords and tokens.
+func (b *builder) addConsumers() {
+	var keys []map[string]any
+	for _, c := range b.consumers {
+		credentials := map[string][]any{}
+		for i, n := range c.keys {
+			name := fmt.Sprintf("%s-%d", nameOf(c.name), i+1)
+			keys = append(keys, map[string]any{"key_name": name, "key_hash": hashOf(get(b.file, n, "key", ""))})
+			credentials["keys"] = append(credentials["keys"], keySet+"/"+name)
+			b.file.note(n, "consumer %s: a key of Gatehouse has its name in it: the client sends the text %s/%s:KEY in base64 in place of its KEY",
+				c.name, keySet, name)
+			b.rest(n, "key of consumer "+c.name, "key")
+		}
+		for _, n := range c.basics {
+			if b.addUser(c, n) {
+				credentials["users"] = append(credentials["users"], basicUsers+"/"+get(b.file, n, "username", ""))
+			}
+		}
+		for _, n := range c.jwts {
+			if key := get(b.file, n, "key", ""); b.jwk(n) != nil && b.countTokens() == 1 {
+				credentials["tokens"] = append(credentials["tokens"], map[string]any{"issuer": key, "claim": "iss", "value": key})
+			}
+		}
+		b.doc.Consumers = append(b.doc.Consumers, map[string]any{
+			"consumer_name": nameOf(c.name), "consumer_groups": c.groups, "consumer_credentials": credentials,
+		})
+	}
+	if len(keys) > 0 {
+		b.doc.KeySets = []map[string]any{{"keyset_name": keySet, "keys": keys}}
+	}
+}
+
+// hashOf is the form in which Gatehouse stores the secret of a key.
+func hashOf(secret string) string {
+	sum := sha1.Sum([]byte(secret)) //nolint:gosec // see above
+	return "{SHA}" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// minPassword is the length that a password must have.
+const minPassword = 12
+
+// addUser adds a user with a password. It reports whether the user can be one.
+func (b *builder) addUser(c *consumer, n *yaml.Node) bool {
+	name, password := get(b.file, n, "username", ""), get(b.file, n, "password", "")
+	b.rest(n, "password of consumer "+c.name, "username", "password")
+	switch {
+	case !regexp.MustCompile(`^[A-Za-z0-9._@+-]+$`).MatchString(name):
+		b.file.note(n, "consumer %s: the name of a user may have letters, digits and . _ @ + - only: it is left out", c.name)
+		return false
+	case len(password) < minPassword:
+		b.file.note(n, "consumer %s: the password of %s has fewer than %d bytes: it is left out", c.name, name, minPassword)
+		return false
+	}
+	b.users = append(b.users, map[string]any{"name": name, "password": password})
+	return true
+}
+
+// countTokens returns how many credentials for tokens there are. A filter knows one issuer.
+func (b *builder) countTokens() (n int) {
+	for _, c := range b.consumers {
+		n += len(c.jwts)
+	}
+	return n
+}
+
+// issuer returns the key of the only credential for tokens, and its public key; nil if there is none that can be used.
+func (b *builder) issuer() (key string, jwk map[string]any) {
+	for _, c := range b.consumers {
+		for _, n := range c.jwts {
+			if b.countTokens() == 1 {
+				return get(b.file, n, "key", ""), b.jwk(n)
+			}
+		}
+	}
+	return "", nil
+}
+
+// jwk returns the public key of a credential; nil if it has none that can be used.
+func (b *builder) jwk(n *yaml.Node) map[string]any {
+	algorithm := get(b.file, n, "algorithm", "HS256")
+	block, _ := pem.Decode([]byte(get(b.file, n, "rsa_public_key", "")))
+	if block == nil || !slices.Contains([]string{"RS256", "RS384", "RS512", "ES256"}, algorithm) {
+		return nil
+	}
+	public, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	switch k := public.(type) {
+	case *rsa.PublicKey:
+		return map[string]any{"kty": "RSA", "alg": algorithm, "n": encode(k.N.Bytes()), "e": encode(big.NewInt(int64(k.E)).Bytes())}
+	case *ecdsa.PublicKey:
+		point, err := k.Bytes()
+		if err != nil || len(point) != 65 {
+			return nil
+		}
+		return map[string]any{"kty": "EC", "alg": algorithm, "crv": "P-256", "x": encode(point[1:33]), "y": encode(point[33:])}
+	}
+	return nil
+}

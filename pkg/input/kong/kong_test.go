@@ -1,0 +1,93 @@
+package kong_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/kong"
+)
+
+// with returns a file whose route has a plugin, on line 6, and what else there is.
+func with(plugin, more string) string {
+	return "_format_version: \"3.0\"\nservices:\n- name: shop\n  url: http://10.0.0.1/\n  routes: [{name: root, hosts: [shop.test]}]\n" +
+		"  plugins: [" + plugin + "]\n" + more
+}
+
+// rsaKey returns a public key in PEM, indented for YAML.
+func rsaKey() string {
+	GinkgoHelper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	Expect(err).NotTo(HaveOccurred())
+	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	Expect(err).NotTo(HaveOccurred())
+	return strings.ReplaceAll(string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), "\n", "\n      ")
+}
+
+var _ = Describe("A file of Kong", func() {
+	const key = "consumers:\n- username: acme\n  keyauth_credentials: [{key: k}]\n"
+
+	DescribeTable("has the plugin", func(plugin, more, want string, notes ...string) {
+		r, err := kong.Import(strings.NewReader(with(plugin, more)), kong.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		var told []string
+		for _, n := range r.Notes {
+			if !strings.Contains(n.Message, "has its name in it") { // of a key, which all have
+				told = append(told, n.String())
+			}
+		}
+		Expect(told).To(HaveExactElements(notes))
+		Expect(string(r.Document)).To(ContainSubstring(want))
+		closed := strings.Contains(strings.Join(notes, ""), "answer 503")
+		Expect(strings.Contains(string(r.Document), "kong-closed")).To(Equal(closed), "%s", r.Document)
+	},
+		Entry("key-auth", "{name: key-auth}", key, "forward: true"),
+		Entry("key-auth for everybody", "{name: key-auth, config: {anonymous: guest}}", key, "kong-closed",
+			"line 6: plugin key-auth (shop): anonymous has no equivalent; its routes answer 503"),
+		Entry("key-auth without keys", "{name: key-auth}", "", "kong-closed", "line 6: plugin key-auth (shop): there is no key, or no place for one; its routes answer 503"),
+		Entry("key-auth that reads bodies", "{name: key-auth, config: {key_in_body: true}}", key, "forward: true", "line 6: plugin key-auth: key_in_body has no equivalent"),
+		Entry("one that is off", "{name: ldap-auth, enabled: false}", "", "services:"),
+		Entry("an unknown one", "{name: datadog}", "", "services:", "line 6: plugin datadog (shop): has no equivalent"),
+		Entry("an unknown one that decides", "{name: ldap-auth}", "", "kong-closed", "line 6: plugin ldap-auth (shop): has no equivalent; its routes answer 503"),
+		Entry("code", "{name: pre-function}", "", "kong-closed", "line 6: plugin pre-function (shop): has no equivalent; its routes answer 503"),
+		Entry("basic-auth with a short password", "{name: basic-auth}", "consumers:\n- username: ann\n  basicauth_credentials: [{username: ann, password: short}]\n", "kong-closed",
+			"line 6: plugin basic-auth (shop): there is no user with a password that can be used; its routes answer 503",
+			"line 9: consumer ann: the password of ann has fewer than 12 bytes: it is left out"),
+		Entry("an empty acl", "{name: acl}", "", "kong-closed", "line 6: plugin acl (shop): has neither allow nor deny; its routes answer 503"),
+		Entry("jwt with a shared secret", "{name: jwt}", "consumers:\n- username: acme\n  jwt_secrets: [{key: me, secret: s}]\n", "kong-closed",
+			"line 6: plugin jwt (shop): only tokens of one credential, signed with RSA or P-256 and named by iss, have an equivalent; its routes answer 503"),
+		Entry("cors for all with credentials", "{name: cors, config: {credentials: true}}", "", "services:",
+			"line 6: plugin cors (shop): all origins with credentials would let every page act as the user: name the origins"),
+		Entry("a large size", "{name: request-size-limiting}", "", "services:", "line 6: plugin request-size-limiting (shop): a limit is at most 100 MiB: it is left out"),
+		Entry("another header for the ID", "{name: correlation-id}", "", "take_over: true",
+			"line 6: plugin correlation-id (shop): the ID of a request is in X-Request-Id, and not in Kong-Request-ID"),
+		Entry("a limit for each address", "{name: rate-limiting, config: {minute: 5, limit_by: ip}}", "", "remote_address: client"),
+		Entry("a limit for consumers without any", "{name: rate-limiting, config: {minute: 5}}", "", "remote_address: client"),
+		Entry("a header that is added", "{name: request-transformer, config: {add: {headers: ['x-a:1']}}}", "", "set:\n                x-a: \"1\"",
+			"line 6: plugin request-transformer (shop): add sets a header here, also one that is there"),
+		Entry("a body that is changed", "{name: response-transformer, config: {remove: {json: [a]}}}", "", "services:",
+			"line 6: plugin response-transformer: remove: json has no equivalent"),
+	)
+
+	It("has public keys of tokens", func() {
+		r, err := kong.Import(strings.NewReader(with("{name: jwt, config: {claims_to_verify: [exp]}}",
+			"consumers:\n- username: acme\n  jwt_secrets:\n  - key: me\n    algorithm: RS256\n    rsa_public_key: |\n      "+rsaKey())), kong.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Notes).To(BeEmpty())
+		Expect(string(r.Document)).To(And(ContainSubstring("kty: RSA"), ContainSubstring("issuer: me"), ContainSubstring("forward: true")))
+	})
+
+	DescribeTable("is refused", func(text, message string) {
+		_, err := kong.Import(strings.NewReader(text), kong.Options{})
+		Expect(err).To(MatchError(ContainSubstring(message)))
+	},
+		Entry("no YAML", "a: [", "yaml"), Entry("no mapping", "- a", "the file is no mapping"), Entry("nothing", "", "the file is no mapping"),
+		Entry("another file", "a: 1", "_format_version is"), Entry("no services", `_format_version: "3.0"`, "the file has no services"),
+		Entry("too much", strings.Repeat(" ", 16<<20)+"\na: 1", "more than 16 MiB"),
+	)
+})
