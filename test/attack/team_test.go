@@ -24,8 +24,42 @@ type teamTry struct {
 	names []string
 }
 
+func document(text string) string { return "version: 1\n" + text }
+
+// listTries are about shared lists, by the status of the answer: who may name a list learns from its own traffic whom it has, and who may change it
+// decides for all who name it.
+func listTries() map[int][]teamTry {
+	const filter = "Filter_name=x&tags=a&Filter_type="
+	return map[int][]teamTry{
+		http.StatusForbidden: {
+			{what: "name a list", method: "POST", path: "/filter", body: filter + `ipaccess&Filter_config={"allow_lists":["b-list"]}`, names: []string{"/list/b-list"}},
+			{what: "name a list to deny", method: "PATCH", path: "/filter/a-deny", body: `Filter_config={"deny_lists":["all-list","b-list"]}`, names: []string{"/list/b-list"}},
+			{what: "name a list in a rule", method: "POST", path: "/filter", body: filter + `rbac&Filter_config={"allow":[{"address_lists":["b-list"]}]}`, names: []string{"/list/b-list"}},
+			{what: "name a list in a maintenance", method: "POST", path: "/filter", body: filter + `maintenance&Filter_config={"except_lists":["b-list"]}`, names: []string{"/list/b-list"}},
+			{what: "name a list of headers", method: "POST", path: "/filter", body: filter + `headers&Filter_config={"lists":["b-headers"]}`, names: []string{"/list/b-headers"}},
+			{what: "name a list in a document", method: "PUT", path: "/config", body: document("filters:\n- {filter_name: x, filter_type: ipaccess, filter_config: {allow_lists: [b-list]}, tags: [a]}\n"), names: []string{"/list/b-list"}},
+			{what: "shadow a list in a document", method: "PUT", path: "/config", body: document("lists:\n- {list_name: b-list, list_type: addresses, list_config: {addresses: [0.0.0.0/0]}, tags: [a]}\n"), names: []string{"/list/b-list"}},
+			{what: "change a list", method: "PATCH", path: "/list/b-list", body: `List_config={"addresses":["0.0.0.0/0"]}`, names: []string{"/list/b-list"}},
+			{what: "change a shared list", method: "PATCH", path: "/list/all-list", body: `List_config={"addresses":[]}`, names: []string{"/list/all-list"}},
+			{what: "take over a shared list", method: "PATCH", path: "/list/all-list", body: "tags=a,shared", names: []string{"/list/all-list"}},
+			{what: "replace a list", method: "PUT", path: "/list/b-list", body: `List_type=addresses&tags=a&List_config={"addresses":[]}`, names: []string{"/list/b-list"}},
+			{what: "delete a list that nobody names", method: "DELETE", path: "/list/b-headers", names: []string{"/list/b-headers"}},
+			{what: "share a list of another", method: "PATCH", path: "/list/b-list", body: "tags=b,shared", names: []string{"/list/b-list"}},
+			{what: "a list without its tag", method: "POST", path: "/list", body: `List_name=x&List_type=addresses&List_config={"addresses":[]}`, names: []string{"/list/x"}},
+			{what: "copy what names a list", method: "POST", path: "/service/deepcopy/b-shop/x", body: "fqdn=x.a.test&tags=a", names: []string{"/filter/b-office"}},
+			{what: "exempt a route from a filter of the proxy", method: "PATCH", path: "/service/a-shop/route/root", body: `Route_config={"exempt":{"proxy":["office"]}}`, names: []string{"exempt.proxy: office"}},
+		},
+		http.StatusConflict: {
+			{what: "shadow a list", method: "POST", path: "/list", body: `List_name=b-list&List_type=addresses&tags=a&List_config={"addresses":["0.0.0.0/0"]}`, names: []string{"b-list"}},
+			{what: "delete a list", method: "DELETE", path: "/list/b-list", names: []string{"/list/b-list"}},
+		},
+		http.StatusUnprocessableEntity: {
+			{what: "name a list that is not there yet", method: "POST", path: "/filter", body: filter + `ipaccess&Filter_config={"allow_lists":["later"]}`, names: []string{"later"}},
+		},
+	}
+}
+
 func teamTries() []teamTry {
-	document := func(text string) string { return "version: 1\n" + text }
 	return []teamTry{
 		{"change", "PATCH", "/upstream/b-blue", "Upstream_port=1", []string{"/upstream/b-blue"}},
 		{"take over by tag", "PATCH", "/service/b-shop", "tags=a,b", []string{"/service/b-shop"}},
@@ -100,6 +134,11 @@ var _ = Describe("A team", func() {
 			{b, "/service/b-shop/route", "Route_Name=root&Route_prefix=/"},
 			{b, "/service/b-shop/route/root/upstream/b-blue", ""},
 			{b, "/proxy/gw/service/b-shop", ""},
+			{b, "/list", `List_name=all-list&List_type=addresses&tags=b,shared&List_config={"addresses":["192.0.2.1"]}`},
+			{b, "/list", `List_name=b-list&List_type=addresses&tags=b&List_config={"addresses":["127.0.0.1"]}`},
+			{b, "/list", `List_name=b-headers&List_type=headers&tags=b&List_config={"response":{"set":{"x-b":"1"}}}`},
+			{b, "/filter", `Filter_name=b-office&Filter_type=vh_filter_ipaccess&tags=b&Filter_config={"allow_lists":["b-list"]}`},
+			{b, "/service/b-shop/filter/b-office", ""},
 			{a, "/upstream", "Upstream_name=a-red&tags=a&" + address(red)},
 			{a, "/filter", `Filter_name=a-deny&Filter_type=vh_filter_ipaccess&tags=a&Filter_config={"deny":["0.0.0.0/0"]}`},
 			{a, "/service", "Service_Name=a-shop&fqdn=a.test&tags=a"},
@@ -122,20 +161,28 @@ var _ = Describe("A team", func() {
 		dump := func() string { return call(ctx, admin, "GET", "/config", "").Body }
 		before := dump()
 
-		for _, try := range teamTries() {
+		tries := listTries()
+		tries[http.StatusForbidden] = append(tries[http.StatusForbidden], teamTries()...)
+		check := func(status int, try teamTry) {
+			GinkgoHelper()
 			By(try.what)
 			body := try.body
 			if at := strings.Index(body, "{"); at >= 0 && !strings.Contains(body, "\n") {
 				body = body[:at] + url.QueryEscape(body[at:])
 			}
 			got := call(ctx, a, try.method, try.path, body)
-			Expect(got.Status).To(Equal(http.StatusForbidden), "%s: %s", try.what, got.Body)
+			Expect(got.Status).To(Equal(status), "%s: %s", try.what, got.Body)
 			for _, name := range try.names {
 				Expect(got.Body).To(ContainSubstring(name), try.what)
 			}
 			Expect(got.Body).NotTo(ContainSubstring(t.blue.IP+":"), try.what)
 			Expect(dump()).To(Equal(before), try.what)
 			Expect(backend("b.test")).To(Equal("blue"), try.what)
+		}
+		for status, list := range tries {
+			for _, try := range list {
+				check(status, try)
+			}
 		}
 
 		By("the log level of Envoy")
