@@ -20,7 +20,7 @@ writes the configuration document that "gatehouse apply" reads. It calls no serv
 
 What the document does not say as the file did is named with its line, and the exit
 code is 1. Where that decides who may send requests, the routes are closed (503) until
-they are mended by hand. The document has the passwords that the file has.`,
+they are mended by hand. The document has the passwords and shared keys that the file has.`,
 		Example: `  gatehouse import kong kong.yaml --proxy gw > gateway.yaml
   gatehouse validate -f gateway.yaml`,
 		Args: cobra.ExactArgs(1),

@@ -18,7 +18,6 @@ import (
 const (
 	keySet     = "kong"       // the keys of all consumers
 	basicUsers = "kong-users" // the filter with their passwords
-	tokens     = "kong-tokens"
 )
 
 // addConsumers adds the consumers, with their keys, passwords and tokens.
@@ -40,9 +39,9 @@ func (b *builder) addConsumers() {
 			}
 		}
 		for _, n := range c.jwts {
-			if key := get(b.file, n, "key", ""); b.jwk(n) != nil && b.countTokens() == 1 {
-				credentials["tokens"] = append(credentials["tokens"], map[string]any{"issuer": key, "claim": "iss", "value": key})
-			}
+			b.rest(n, "token of consumer "+c.name, "key", "algorithm", "rsa_public_key", "secret")
+			key := get(b.file, n, "key", "")
+			credentials["tokens"] = append(credentials["tokens"], map[string]any{"issuer": key, "claim": "iss", "value": key})
 		}
 		b.doc.Consumers = append(b.doc.Consumers, map[string]any{
 			"consumer_name": nameOf(c.name), "consumer_groups": c.groups, "consumer_credentials": credentials,
@@ -78,24 +77,32 @@ func (b *builder) addUser(c *consumer, n *yaml.Node) bool {
 	return true
 }
 
-// countTokens returns how many credentials for tokens there are. A filter knows one issuer.
-func (b *builder) countTokens() (n int) {
-	for _, c := range b.consumers {
-		n += len(c.jwts)
-	}
-	return n
-}
+// mostIssuers bounds the issuers of a filter.
+const mostIssuers = 10
 
-// issuer returns the key of the only credential for tokens, and its public key; nil if there is none that can be used.
-func (b *builder) issuer() (key string, jwk map[string]any) {
+// issuers returns the issuers of tokens with their keys. A shared key may be in base64.
+func (b *builder) issuers(isBase64 bool) (list []map[string]any) {
 	for _, c := range b.consumers {
 		for _, n := range c.jwts {
-			if b.countTokens() == 1 {
-				return get(b.file, n, "key", ""), b.jwk(n)
+			issuer := map[string]any{"issuer": get(b.file, n, "key", "")}
+			algorithm, secret := get(b.file, n, "algorithm", "HS256"), get(b.file, n, "secret", "")
+			if decoded, err := base64.StdEncoding.DecodeString(secret); isBase64 && err == nil {
+				secret = string(decoded)
 			}
+			jwk, least := b.jwk(n), map[string]int{"HS256": 32, "HS384": 48, "HS512": 64}[algorithm]
+			switch {
+			case least > 0 && len(secret) >= least:
+				issuer["hmac_key"], issuer["hmac_algorithm"] = secret, algorithm
+			case jwk != nil:
+				issuer["jwks"] = map[string]any{"keys": []any{jwk}}
+			default:
+				b.file.note(n, "consumer %s: its tokens are refused: their key is too short, or is none of RSA or P-256 with %s", c.name, algorithm)
+				continue
+			}
+			list = append(list, issuer)
 		}
 	}
-	return "", nil
+	return list
 }
 
 // jwk returns the public key of a credential; nil if it has none that can be used.

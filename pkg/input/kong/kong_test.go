@@ -59,8 +59,9 @@ var _ = Describe("A file of Kong", func() {
 			"line 6: plugin basic-auth (shop): there is no user with a password that can be used; its routes answer 503",
 			"line 9: consumer ann: the password of ann has fewer than 12 bytes: it is left out"),
 		Entry("an empty acl", "{name: acl}", "", "kong-closed", "line 6: plugin acl (shop): has neither allow nor deny; its routes answer 503"),
-		Entry("jwt with a shared secret", "{name: jwt}", "consumers:\n- username: acme\n  jwt_secrets: [{key: me, secret: s}]\n", "kong-closed",
-			"line 6: plugin jwt (shop): only tokens of one credential, signed with RSA or P-256 and named by iss, have an equivalent; its routes answer 503"),
+		Entry("jwt with a short secret", "{name: jwt}", "consumers:\n- username: acme\n  jwt_secrets: [{key: me, secret: s}]\n", "kong-closed",
+			"line 6: plugin jwt (shop): needs a place for the token, and one to 10 credentials that can be used, which are named by iss; its routes answer 503",
+			"line 9: consumer acme: its tokens are refused: their key is too short, or is none of RSA or P-256 with HS256"),
 		Entry("cors for all with credentials", "{name: cors, config: {credentials: true}}", "", "services:",
 			"line 6: plugin cors (shop): all origins with credentials would let every page act as the user: name the origins"),
 		Entry("a large size", "{name: request-size-limiting}", "", "services:", "line 6: plugin request-size-limiting (shop): a limit is at most 100 MiB: it is left out"),
@@ -74,12 +75,14 @@ var _ = Describe("A file of Kong", func() {
 			"line 6: plugin response-transformer: remove: json has no equivalent"),
 	)
 
-	It("has public keys of tokens", func() {
-		r, err := kong.Import(strings.NewReader(with("{name: jwt, config: {claims_to_verify: [exp]}}",
-			"consumers:\n- username: acme\n  jwt_secrets:\n  - key: me\n    algorithm: RS256\n    rsa_public_key: |\n      "+rsaKey())), kong.Options{})
+	It("has public and shared keys of tokens", func() {
+		r, err := kong.Import(strings.NewReader(with("{name: jwt, config: {claims_to_verify: [exp], uri_param_names: []}}",
+			"consumers:\n- username: acme\n  jwt_secrets:\n  - key: me\n    algorithm: RS256\n    rsa_public_key: |\n      "+rsaKey()+
+				"\n- username: globex\n  jwt_secrets: [{key: other, secret: "+strings.Repeat("s", 32)+"}]\n")), kong.Options{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(r.Notes).To(BeEmpty())
-		Expect(string(r.Document)).To(And(ContainSubstring("kty: RSA"), ContainSubstring("issuer: me"), ContainSubstring("forward: true")))
+		Expect(string(r.Document)).To(And(ContainSubstring("kty: RSA"), ContainSubstring("issuer: me"), ContainSubstring("forward: true"),
+			ContainSubstring("other_issuers:"), ContainSubstring("hmac_key: "+strings.Repeat("s", 32))))
 	})
 
 	DescribeTable("is refused", func(text, message string) {

@@ -183,17 +183,10 @@ func basicAuth(b *builder, p *plugin) (string, any, bool) {
 }
 
 func jwtAuth(b *builder, p *plugin) (string, any, bool) {
-	b.rest(p.config, "plugin jwt", "claims_to_verify", "key_claim_name", "anonymous", "run_on_preflight", "header_names", "uri_param_names", "cookie_names")
+	b.rest(p.config, "plugin jwt", "claims_to_verify", "key_claim_name", "anonymous", "run_on_preflight", "header_names", "uri_param_names", "cookie_names",
+		"secret_is_base64")
 	if b.refused(p) {
 		return "", nil, true
-	}
-	key, jwk := b.issuer()
-	if jwk == nil || get(b.file, p.config, "key_claim_name", "iss") != "iss" {
-		b.untranslated(p, true, "only tokens of one credential, signed with RSA or P-256 and named by iss, have an equivalent")
-		return "", nil, true
-	}
-	if !slices.Contains(get(b.file, p.config, "claims_to_verify", []string{}), "exp") {
-		b.untranslated(p, false, "a token must have an exp here, and is refused after it")
 	}
 	var from []map[string]any
 	for _, name := range get(b.file, p.config, "header_names", []string{"authorization"}) {
@@ -205,7 +198,22 @@ func jwtAuth(b *builder, p *plugin) (string, any, bool) {
 	for _, name := range get(b.file, p.config, "cookie_names", []string{}) {
 		from = append(from, map[string]any{"cookie": name})
 	}
-	return "jwt", map[string]any{"issuer": key, "jwks": map[string]any{"keys": []any{jwk}}, "from": from, "forward": true}, false
+	issuers := b.issuers(get(b.file, p.config, "secret_is_base64", false))
+	if len(from) == 0 || len(issuers) == 0 || len(issuers) > mostIssuers || get(b.file, p.config, "key_claim_name", "iss") != "iss" {
+		b.untranslated(p, true, "needs a place for the token, and one to 10 credentials that can be used, which are named by iss")
+		return "", nil, true
+	}
+	if !slices.Contains(get(b.file, p.config, "claims_to_verify", []string{}), "exp") {
+		b.untranslated(p, false, "a token must have an exp here, and is refused after it")
+	}
+	config := issuers[0]
+	if config["from"], config["forward"] = from[0], true; len(from) > 1 {
+		b.untranslated(p, false, "a filter reads tokens in one place, here the first of header_names, uri_param_names and cookie_names")
+	}
+	if len(issuers) > 1 {
+		config["other_issuers"] = issuers[1:]
+	}
+	return "jwt", config, false
 }
 
 func acl(b *builder, p *plugin) (string, any, bool) {
