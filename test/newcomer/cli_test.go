@@ -40,6 +40,20 @@ services:
     route_prefx: /}]}
 `
 
+// cliKong is a declarative file of Kong, cliIngress an Ingress.
+const (
+	cliKong    = "_format_version: \"3.0\"\nservices:\n- {name: shop, url: \"http://192.0.2.1:8080\", routes: [{name: root, hosts: [shop.test]}]}\n"
+	cliIngress = `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: shop, annotations: {nginx.ingress.kubernetes.io/ssl-redirect: "false"}}
+spec:
+  ingressClassName: nginx
+  rules:
+  - host: shop.example
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+`
+)
+
 // cliAPI is an OpenAPI document.
 const cliAPI = `openapi: 3.0.3
 info: {title: users, version: "1"}
@@ -63,6 +77,8 @@ var _ = Describe("docs/cli.md", func() {
 		write(g.dir, "users.yaml", cliAPI)
 		write(g.dir, "api.yaml", strings.ReplaceAll(cliAPI, "users.example", "api.example"))
 		write(g.dir, "bad.yaml", cliBad)
+		write(g.dir, "kong.yaml", cliKong)
+		write(g.dir, "ingresses.yaml", cliIngress)
 		GinkgoT().Setenv("VISUAL", "true")
 		for _, file := range []string{"token", "ca.pem", "backup/none"} {
 			write(g.dir, file, "")
