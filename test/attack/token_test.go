@@ -241,9 +241,9 @@ var _ = Describe("Tokens", func() {
 		gw.link(ctx, "/service/shared/filter/shared")
 		gw.link(ctx, "/proxy/gw/service/shared?wait=applied")
 		base := testkit.API{URL: fmt.Sprintf("http://127.0.0.1:%d", gw.port)}
-		sha := func(make func() hash.Hash) func(string) string {
+		sha := func(of func() hash.Hash) func(string) string {
 			return func(text string) string {
-				mac := hmac.New(make, []byte(shared))
+				mac := hmac.New(of, []byte(shared))
 				mac.Write([]byte(text))
 				return testkit.Base64(mac.Sum(nil))
 			}
