@@ -1,5 +1,5 @@
 // Signing in with an identity provider, below a path.
-import { assert, base, call, field, flow, go, made, open, picture, press, see, settled } from './lib.mjs'
+import { assert, base, call, field, flow, go, made, open, press, see, settled } from './lib.mjs'
 
 const half = 'gatehouse.session'
 const trusting = { ignoreHTTPSErrors: true } // the provider's authority is that of the spec
@@ -26,7 +26,6 @@ await flow(async (step) => {
   step('a viewer comes back to the page that was asked for, without the code in the address')
   const page = await open('#/upstream/blue', trusting)
   await see(page, 'Or with a token of the API.')
-  await picture(page, 'provider')
   await logIn(page, 'vic')
   await see(page, '192.0.2.1')
   await see(page, 'viewer')
