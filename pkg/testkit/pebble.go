@@ -104,7 +104,7 @@ func StartPebble(ctx context.Context, dir string, o PebbleOptions) (*Pebble, err
 	if err != nil {
 		return nil, err
 	}
-	p.Process, err = startProcess(filepath.Join(home, "pebble"), append([]string{"PEBBLE_VA_NOSLEEP=1"}, o.Env...),
+	p.Process, err = startProcess(filepath.Join(home, "pebble"), append([]string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0", "PEBBLE_AUTHZREUSE=0"}, o.Env...),
 		"-config", filepath.Join(dir, "pebble.json"), "-dnsserver", ports[2])
 	if err != nil {
 		return nil, errors.Join(err, p.dns.Kill())

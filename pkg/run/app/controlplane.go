@@ -110,11 +110,9 @@ func openControlPlane(
 		Status: registry, Log: env.Log, Refresh: func(k model.Key) { p.providers.Refresh(k) }, Now: time.Now,
 	}
 	known := &knownLimits{}
-	ordering, err := p.orderCertificates(cfg, settings, source, registry)
-	if err != nil {
+	if err := p.watchCertificates(cfg, settings, source, registry); err != nil {
 		return nil, err
 	}
-	p.expiry = expiry.New(expiry.Options{Source: ordering, Status: registry, Log: env.Log, Now: time.Now, Port: p.xds.ends})
 	if err := p.openKubernetes(ctx, cfg, p.expiry, registry); err != nil {
 		return nil, err
 	}
@@ -146,10 +144,7 @@ func openControlPlane(
 		return nil, err
 	}
 	access.Wait = wait.everywhere(p.replicas)
-	if p.acme != nil {
-		p.acme.WaitWith(access.Wait)
-		access.Certificates = p.acme
-	}
+	p.offerCertificates(&access)
 	health := upstreams.New(ads, own.upstreams)
 	access.Live = inspect.Sources{
 		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held,

@@ -23,7 +23,7 @@ const (
 	// appliedTimeout bounds one wait for the Envoys, and lagPause is the time to the next one. A renewal does not wait
 	// longer than mostLag in all for an Envoy that hangs.
 	appliedTimeout = 15 * time.Second
-	lagPause       = 10 * time.Second
+	lagPause       = 2 * time.Second
 	mostLag        = 10 * time.Minute
 	// mostChain bounds a chain, in bytes.
 	mostChain = 64 << 10
@@ -90,7 +90,7 @@ func (a *attempt) order(ctx context.Context) (protocol.Order, error) {
 		switch {
 		case err == nil && order.Status != protocol.StatusInvalid:
 			return order, nil
-		case err != nil && !(errors.As(err, &problem) && (problem.Status == http.StatusNotFound || problem.Type == protocol.ProblemTypeMalformed)):
+		case err != nil && (!errors.As(err, &problem) || problem.Status != http.StatusNotFound && problem.Type != protocol.ProblemTypeMalformed):
 			return order, err
 		}
 		a.row.state.Order = "" // nothing becomes of it any more

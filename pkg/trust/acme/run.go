@@ -83,11 +83,13 @@ func (w *Watch) lead(ctx context.Context) {
 		case held && end == nil:
 			var leading context.Context
 			leading, end = context.WithCancel(ctx)
-			w.setLeads(leading)
+			w.mu.Lock()
+			w.leads = leading
+			w.mu.Unlock()
+			signal(w.wake)
 		case !held && end != nil:
 			end()
 			end = nil
-			w.setLeads(nil)
 		}
 		select {
 		case <-tick.C:
@@ -102,13 +104,6 @@ func (w *Watch) lead(ctx context.Context) {
 			return
 		}
 	}
-}
-
-func (w *Watch) setLeads(ctx context.Context) {
-	w.mu.Lock()
-	w.leads = ctx
-	w.mu.Unlock()
-	signal(w.wake)
 }
 
 // startDue starts the attempts that are due, and returns the time until the next call.

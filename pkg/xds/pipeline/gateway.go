@@ -35,7 +35,7 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 			_ = p.login.login.AddTo(host) // p.closed has the error
 		}
 		first := compile.ChallengeRoutes(b.config.Service(name))
-		host.First = append(first, compile.PlainRoutes(of.Service, tree.Proxy)...)
+		host.First = slices.Concat(first, compile.PlainRoutes(of.Service, tree.Proxy))
 		if _, closed := p.closed[name]; closed || s.closed {
 			host = &ir.Host{Name: host.Name, Domain: host.Domain, First: first, Routes: []*ir.Route{compile.UnavailableRoute()}}
 		}
