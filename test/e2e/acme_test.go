@@ -130,6 +130,41 @@ var _ = Describe("An automatic certificate", func() {
 		Expect(read(s.api, "/metrics")).To(MatchRegexp(`gatehouse_certificate_expiry_seconds\{secret="automatic:shop.test"\} [78]\.?[0-9]+e?`))
 	})
 
+	It("has a placeholder until it is issued, and an attached certificate wins over it", func() {
+		s := order(testkit.PebbleOptions{}, `,"placeholder":true,"every_service":true`)
+		real := s.authority
+		s.pebble.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == testkit.PebbleNewOrder {
+				s.pebble.Problem(w, http.StatusBadRequest, "malformed", "not now")
+				return true
+			}
+			return false
+		})
+		s.serve("shop", "shop.test")
+		Eventually(stateOf(s.api, "shop.test"), orderTime).Should(Equal("failing: malformed: not now"))
+		Eventually(func() string { return s.serialOf("shop.test") }).Should(ContainSubstring("certificate signed by unknown authority"))
+		By("one by hand")
+		own, err := testkit.NewAuthority("own")
+		Expect(err).NotTo(HaveOccurred())
+		s.authority = own
+		s.issue("hand", testkit.CertificateOptions{Names: []string{"shop.test"}})
+		applied(s.api, http.MethodPost, "/service/shop/secret/hand")
+		Eventually(func() error { _, err := s.handshake("shop.test"); return err }).Should(Succeed())
+		Expect(stateOf(s.api, "shop.test")()).To(Equal("by_hand"))
+		Expect(renew(s.api, "shop.test").Status).To(Equal(http.StatusConflict))
+		By("and the automatic one when it is detached")
+		s.pebble.Answer(nil)
+		applied(s.api, http.MethodDelete, "/service/shop/secret/hand")
+		Expect(renew(s.api, "shop.test").Status).To(Equal(http.StatusOK))
+		s.authority = real
+		Eventually(stateOf(s.api, "shop.test"), orderTime).Should(Equal("issued"))
+		Eventually(func() string { return s.serialOf("shop.test") }).Should(Equal(certificatesOf(s.api)["shop.test"].Serial))
+		By("and none is left when no service has the host")
+		applied(s.api, http.MethodPatch, "/service/shop", "Certificate=manual")
+		Expect(certificatesOf(s.api)).To(BeEmpty())
+		Eventually(func() error { _, err := s.handshake("shop.test"); return err }).Should(HaveOccurred())
+	})
+
 	It("is proven by a route that is there only while the order runs, for its token only", func() {
 		s := order(testkit.PebbleOptions{}, "")
 		asked, answered := make(chan string), make(chan struct{})

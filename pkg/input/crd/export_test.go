@@ -140,6 +140,8 @@ services:
 			`/service/shop names the proxy "gw", which the document does not have`, `/service/shop/route/root names the upstream "blue", which the document does not have`),
 		Entry("a list", "lists: [{list_name: office, list_type: addresses, list_config: {addresses: []}}]",
 			"/list/office is a list, which Kubernetes has none of: write what it has into the filters that name it"),
+		Entry("an automatic certificate", "services: [{service_name: shop, fqdn: shop.test, certificate: auto}]",
+			"/service/shop has Certificate=auto: empty the field and name a Secret that cert-manager fills, which orders certificates in Kubernetes"),
 		Entry("a secret that is sealed", "secrets: [{secret_name: key, secret_value: 'sealed:v1:abc'}]",
 			"/secret/key: its contents are not in plain text in the document: give the key with --secret-key-file, or omit --secret-values"),
 		Entry("a proxy with a reserved name", "proxies: [{name: -unattached-}]\nservices: [{service_name: shop, fqdn: '*', proxies: [-unattached-]}]",

@@ -38,6 +38,18 @@ var _ = Describe("A GlobalConfig", func() {
 		}))
 	})
 
+	It("orders no certificates", func() {
+		const authority = `
+apiVersion: gateway.gatehouse.dev/v1
+kind: GlobalConfig
+metadata: {name: ca, namespace: shop}
+spec: {type: globalconfig_acme, config: '{"directory":"staging","terms_agreed":true}'}`
+		step := newCluster(authority).step()
+		Expect(shown(step)).NotTo(ContainElement(ContainSubstring("globalconfig")))
+		Expect(objectIn(step, "GlobalConfig shop/ca").Problems).To(ContainElement(And(
+			HaveField("Path", "spec.type"), HaveField("Message", ContainSubstring("cert-manager")))))
+	})
+
 	It("applies to the proxy that it names", func() {
 		c := newCluster(limits + "\n  proxy: edge")
 		Expect(shown(c.step())).To(ContainElements("+ /globalconfig/shop.limits", "+ /proxy/edge/globalconfig/shop.limits"))
