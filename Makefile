@@ -289,7 +289,7 @@ profile: build envoy ## show where CPU time and memory go while 5,000 routes are
 	@hack/profile.sh $(ARGS)
 
 .PHONY: bench
-bench: build envoy redis ratelimit haproxy ## measure next to a bare go-control-plane, a hand-written Envoy configuration and no rate limit (half an hour; ARGS="--only rps")
+bench: build envoy redis ratelimit haproxy browser ## measure next to a bare go-control-plane, a hand-written Envoy configuration and no rate limit (half an hour; ARGS="--only rps")
 	hack/bench.sh $(ARGS)
 
 # A fuzzer that minimizes each input for long finds less.

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds the benchmark, the floor it measures against and the streams of many
 # Envoys into bin/bench, and runs it. bin/gatehouse, bin/envoy,
-# bin/redis-server, bin/ratelimit and bin/haproxy must exist (make build envoy
-# redis ratelimit haproxy).
+# bin/redis-server, bin/ratelimit, bin/haproxy and a browser must exist (make build
+# envoy redis ratelimit haproxy browser).
 #
-# usage: hack/bench.sh [--only latency,document,bulk,start,streams,rps,tcp,http3,accesslog,filters,ratelimit,idle,scale,domains] [--json FILE] ...
+# usage: hack/bench.sh [--only latency,document,bulk,start,streams,rps,tcp,http3,accesslog,filters,ratelimit,idle,scale,domains,console] [--json FILE] ...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$(gatehouse_root)"

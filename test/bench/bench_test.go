@@ -115,7 +115,7 @@ var _ = Describe("parse", func() {
 			_, err := parse(args)
 			Expect(err).To(MatchError(want))
 		},
-		Entry("an unknown part", `--only: "speed" is none of latency, document, bulk, start, streams, rps, tcp, http3, accesslog, filters, ratelimit, idle, scale, domains`, "--only", "idle,speed"),
+		Entry("an unknown part", `--only: "speed" is none of latency, document, bulk, start, streams, rps, tcp, http3, accesslog, filters, ratelimit, idle, scale, domains, console`, "--only", "idle,speed"),
 		Entry("a size of zero", `--sizes: "0" is not a number above 0`, "--sizes", "10,0"),
 		Entry("an unexpected word", `"rps" is not a flag`, "rps"),
 	)

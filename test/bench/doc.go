@@ -17,6 +17,7 @@
 //   - scale: calls of the API with 10,000 services, compared with a few
 //   - domains: rate-limit global configs, 1,000 compared with one, and a million
 //     addresses
+//   - console: how long lists of the console take to answer a key, in Chromium
 //
 // The other side is the floor (test/bench/floor), a bare SnapshotCache of
 // go-control-plane whose messages are written as a person would write them
@@ -25,7 +26,7 @@
 // have an Envoy each, started alike; streams has test/bench/envoys in place of
 // them. Latency has a third side, a floor with the same messages as Gatehouse,
 // which is checked. Backends and clients are in this process. For accesslog,
-// filters, scale, ratelimit and domains, the other side is the same program with
+// filters, scale, ratelimit, domains and console, the other side is the same program with
 // less to hold or to do.
 //
 // It asserts nothing about time: the exit code is 0 unless something broke.

@@ -42,6 +42,7 @@ type options struct {
 	scale, scaleSamples      int
 	domains, domainChanges   int
 	addresses                int
+	consoleRoutes            int
 }
 
 // part is one thing to measure.
@@ -66,6 +67,7 @@ func parts() []part {
 		{"idle", (*lab).idle},
 		{"scale", (*lab).scale},
 		{"domains", (*lab).domains},
+		{"console", (*lab).console},
 	}
 }
 
@@ -192,6 +194,7 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.domains, "domains", 1000, "domains: rate-limit global configs")
 	f.IntVar(&o.domainChanges, "domain-changes", 30, "domains: changes of a rate")
 	f.IntVar(&o.addresses, "addresses", 1_000_000, "domains: addresses that the engine of standalone counts")
+	f.IntVar(&o.consoleRoutes, "console-routes", 5000, "console: routes")
 	f.IntVar(&o.concurrency, "concurrency", 2, "worker threads of an Envoy; rps uses 1, so that connections spread alike")
 	if err := f.Parse(args); err != nil {
 		return o, err

@@ -110,13 +110,16 @@ export interface Shown {
 export interface View {
   roots: string[]
   shown: Map<string, Shown>
-  // matches is how many places a search has found; 0 without one.
+  // matches is how many places a search has found, and used how many of them are shown; 0 without one.
   matches: number
+  used: number
 }
 
-// page is how many children of a place are shown at first, and found how many places of a search.
+// page is how many children of a place are shown at first. A search shows at most found places, and as many as lead to them
+// until there are most.
 export const page = 25
-const found = 150
+const found = 60
+const most = 200
 
 // viewOf chooses what is shown: what is open, or what a search finds, with all that leads there and what follows.
 export function viewOf(graph: Graph, open: ReadonlySet<string>, sizes: ReadonlyMap<string, number>, q: string): View {
@@ -124,7 +127,8 @@ export function viewOf(graph: Graph, open: ReadonlySet<string>, sizes: ReadonlyM
   const all = [...graph.values()]
   const hits = words.length > 0 ? all.filter((t) => words.every((w) => t.text.includes(w))) : []
   const near = new Set<string>()
-  for (const t of hits.slice(0, found)) addParents(graph, t.id, near)
+  let used = 0
+  for (; used < Math.min(hits.length, found) && near.size < most; used++) addParents(graph, hits[used].id, near)
   const shown = new Map<string, Shown>()
   const see = (id: string) => {
     const thing = graph.get(id)
@@ -142,7 +146,7 @@ export function viewOf(graph: Graph, open: ReadonlySet<string>, sizes: ReadonlyM
     roots.push(id)
     see(id)
   }
-  return { roots, shown, matches: hits.length }
+  return { roots, shown, matches: hits.length, used }
 }
 
 function addParents(graph: Graph, id: string, into: Set<string>) {

@@ -1,11 +1,12 @@
 import { Button, Group, Select, SegmentedControl, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { type ReactNode, useDeferredValue, useMemo } from 'react'
+import { type ReactNode, useCallback, useDeferredValue, useMemo } from 'react'
 import { capital, type Kind, nameOf, pathOfRow, type Place, type Row } from '../api/kinds'
 import { listQuery, type ObjectStatus } from '../api/state'
 import { Empty, Failure, Page, Tags, Time, To, Waiting } from '../parts/bits'
 import { Icon } from '../parts/icon'
+import { useSearchText } from '../parts/searchtext'
 import { type Column, DataTable } from '../parts/table'
 import { StatusBadge, summaryOf } from '../parts/status'
 import { useMay } from '../session'
@@ -59,13 +60,15 @@ export interface ListSearch {
   state?: 'not-live'
 }
 
+const none: Row[] = []
+
 const textOf = (row: Row) => {
   const { status: _, ...rest } = row
   return JSON.stringify(rest).toLowerCase()
 }
 
-export function useFiltered(rows: Row[], search: ListSearch): Row[] {
-  const q = useDeferredValue(search.q ?? '').toLowerCase().trim()
+export function useFiltered(rows: Row[], text: string, search: ListSearch): Row[] {
+  const q = useDeferredValue(text).toLowerCase().trim()
   const texts = useMemo(() => rows.map(textOf), [rows])
   return useMemo(() => {
     const words = q.split(/\s+/).filter(Boolean)
@@ -78,13 +81,13 @@ export function useFiltered(rows: Row[], search: ListSearch): Row[] {
 }
 
 // Filters are the search of a list, which is a part of its address.
-export function Filters({ rows, search, status }: { rows: Row[]; search: ListSearch; status: boolean }) {
+export function Filters({ rows, text, setText, search, status }: { rows: Row[]; text: string; setText: (text: string) => void; search: ListSearch; status: boolean }) {
   const navigate = useNavigate()
   const set = (change: ListSearch) => void navigate({ to: '.', search: (old: ListSearch) => ({ ...old, ...change }), replace: true } as never)
   const tags = useMemo(() => [...new Set(rows.flatMap((r) => (r.tags as string[] | undefined) ?? []))].sort(), [rows])
   return (
     <Group gap="sm">
-      <TextInput aria-label="Search" placeholder="Search" leftSection={<Icon name="explain" size={15} />} w={260} maw="100%" value={search.q ?? ''} onChange={(e) => set({ q: e.currentTarget.value || undefined })} data-search />
+      <TextInput aria-label="Search" placeholder="Search" leftSection={<Icon name="explain" size={15} />} w={260} maw="100%" value={text} onChange={(e) => setText(e.currentTarget.value)} data-search />
       {tags.length > 0 && <Select aria-label="Tag" placeholder="All tags" data={tags} value={search.tag ?? null} onChange={(v) => set({ tag: v ?? undefined })} clearable searchable w={170} />}
       {status && <SegmentedControl aria-label="Status" size="sm" data={[{ value: 'all', label: 'All' }, { value: 'not-live', label: 'Not live' }]} value={search.state ?? 'all'} onChange={(v) => set({ state: v === 'all' ? undefined : 'not-live' })} />}
     </Group>
@@ -97,7 +100,10 @@ export function ListPage({ place }: { place: Place }) {
   const may = useMay()
   const status = Boolean(kind.read?.properties?.status)
   const { data, error, refetch } = useQuery(listQuery(path, status ? { status: true } : {}))
-  const rows = useFiltered(data?.rows ?? [], search)
+  const [text, setText] = useSearchText()
+  const rows = useFiltered(data?.rows ?? none, text, search)
+  const columns = useMemo(() => tableOf(kind, names), [kind, names])
+  const rowKey = useCallback((r: Row) => nameOf(kind, r), [kind])
   const title = capital(kind.plural)
   const add = kind.create && (kind.word === 'token' ? may.admin : may.write) && (
     <Button component={Link} to={`/new${path}`} leftSection={<Icon name="plus" size={16} />}>New {kind.noun}</Button>
@@ -110,10 +116,10 @@ export function ListPage({ place }: { place: Place }) {
       {data && data.rows.length > 0 && (
         <>
           <Group justify="space-between">
-            <Filters rows={data.rows} search={search} status={status} />
+            <Filters rows={data.rows} text={text} setText={setText} search={search} status={status} />
             <Text size="sm" c="dimmed" role="status">{rows.length === data.rows.length ? rows.length : `${rows.length} of ${data.rows.length}`}{data.more ? ', and more' : ''}</Text>
           </Group>
-          {rows.length === 0 ? <Empty icon="explain" title={`No ${kind.noun} matches`}>Remove a part of the search.</Empty> : <DataTable rows={rows} columns={tableOf(kind, names)} rowKey={(r) => nameOf(kind, r)} label={title} />}
+          {rows.length === 0 ? <Empty icon="explain" title={`No ${kind.noun} matches`}>Remove a part of the search.</Empty> : <DataTable rows={rows} columns={columns} rowKey={rowKey} label={title} />}
         </>
       )}
     </Page>

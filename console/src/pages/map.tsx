@@ -1,13 +1,14 @@
 import { Badge, Button, Group, SegmentedControl, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useDeferredValue, useMemo, useState } from 'react'
+import { lazy, memo, Suspense, useCallback, useDeferredValue, useMemo, useState } from 'react'
 import { graphOf, type Health, loose, page, type Shown, type View, viewOf } from '../api/map'
 import { configQuery, listQuery, type ObjectStatus, useStatus } from '../api/state'
 import { colorOf, levelOf } from '../api/verdict'
 import { Empty, Failure, Page, To, Waiting } from '../parts/bits'
 import { CopyCurl, useCurl } from '../parts/curl'
 import { Icon } from '../parts/icon'
+import { useSearchText } from '../parts/searchtext'
 import { summaryOf } from '../parts/status'
 
 const Flow = lazy(() => import('../parts/flow').then((m) => ({ default: m.Flow })))
@@ -43,7 +44,6 @@ export interface MapProps {
   health: Map<string, Health>
   toggle: (id: string) => void
   grow: (id: string) => void
-  isOpen: (id: string) => boolean
 }
 
 // MapPage shows which proxy, service and route lead to which upstream, as a graph, or as a list of the same.
@@ -56,7 +56,8 @@ export function MapPage() {
   const graph = useMemo(() => graphOf(config.data ?? {}), [config.data])
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set())
   const [sizes, setSizes] = useState<ReadonlyMap<string, number>>(new Map())
-  const q = useDeferredValue(search.q ?? '')
+  const [text, setText] = useSearchText()
+  const q = useDeferredValue(text)
   const open = useMemo(() => {
     // All is open if it is little; otherwise the proxies are. A search opens nothing else than what it finds.
     const first = [...graph.values()].filter((t) => q === '' && (t.column === 'proxy' || (t.column === 'service' && graph.size <= 60))).map((t) => t.id)
@@ -66,11 +67,9 @@ export function MapPage() {
   }, [graph, toggled, q])
   const view = useMemo(() => viewOf(graph, open, sizes, q), [graph, open, sizes, q])
   const set = (change: Search) => void navigate({ to: '/map', search: { ...search, ...change }, replace: true } as never)
-  const props: MapProps = {
-    view, health, isOpen: (id) => open.has(id),
-    toggle: (id) => setToggled((old) => { const next = new Set(old); if (!next.delete(id)) next.add(id); return next }),
-    grow: (id) => setSizes((old) => new Map(old).set(id, (old.get(id) ?? page) + 4 * page)),
-  }
+  const toggle = useCallback((id: string) => setToggled((old) => { const next = new Set(old); if (!next.delete(id)) next.add(id); return next }), [])
+  const grow = useCallback((id: string) => setSizes((old) => new Map(old).set(id, (old.get(id) ?? page) + 4 * page)), [])
+  const props: MapProps = { view, health, toggle, grow }
   return (
     <Page title="Map" icon="map" lead="Which proxy, service and route lead to which upstream." aside={<CopyCurl line={curl('GET', '/config')} />}>
       {config.error && !config.data ? <Failure error={config.error} retry={() => void config.refetch()} /> : null}
@@ -80,10 +79,10 @@ export function MapPage() {
         <>
           <Group justify="space-between">
             <Group gap="sm">
-              <TextInput aria-label="Search" placeholder="Search: a name, host, path or address" leftSection={<Icon name="explain" size={15} />} w={320} maw="100%" value={search.q ?? ''} onChange={(e) => { set({ q: e.currentTarget.value || undefined }); setToggled(new Set()) }} data-search />
+              <TextInput aria-label="Search" placeholder="Search: a name, host, path or address" leftSection={<Icon name="explain" size={15} />} w={320} maw="100%" value={text} onChange={(e) => { setText(e.currentTarget.value); setToggled(new Set()) }} data-search />
               <SegmentedControl aria-label="View" size="sm" data={[{ value: 'map', label: 'Map' }, { value: 'list', label: 'List' }]} value={search.view ?? 'map'} onChange={(v) => set({ view: v === 'list' ? 'list' : undefined })} />
             </Group>
-            <Text size="sm" c="dimmed" role="status">{q === '' ? `${graph.size} places` : `${view.matches} of ${graph.size} match${view.matches > 150 ? ', the first 150 are shown' : ''}`}</Text>
+            <Text size="sm" c="dimmed" role="status">{q === '' ? `${graph.size} places` : `${view.matches} of ${graph.size} match${view.used < view.matches ? `, the first ${view.used} are shown` : ''}`}</Text>
           </Group>
           {q !== '' && view.matches === 0 && <Empty icon="explain" title="Nothing matches">Remove a part of the search.</Empty>}
           {view.shown.size > 0 && (search.view === 'list' ? <div className="panel"><List ids={view.roots} {...props} /></div> : <Suspense fallback={<Waiting rows={8} />}><Flow {...props} /></Suspense>)}
@@ -100,7 +99,7 @@ export function HealthBadge({ health }: { health: Health | undefined }) {
 // mayOpen reports whether a place has something to show or to hide.
 export const mayOpen = (s: Shown) => (s.thing.column === 'proxy' || s.thing.column === 'service') && s.thing.children.length > 0
 
-function List({ ids, ...p }: MapProps & { ids: string[] }) {
+const List = memo(function List({ ids, ...p }: MapProps & { ids: string[] }) {
   return (
     <ul className="map-list">
       {ids.map((id) => {
@@ -125,4 +124,4 @@ function List({ ids, ...p }: MapProps & { ids: string[] }) {
       })}
     </ul>
   )
-}
+})

@@ -6,8 +6,24 @@ import type { Row } from '../api/kinds'
 import { configQuery, type ObjectStatus, useStatus } from '../api/state'
 import { Empty, Failure, Page, Tags, To, Waiting } from '../parts/bits'
 import { StatusBadge } from '../parts/status'
-import { DataTable } from '../parts/table'
+import { useSearchText } from '../parts/searchtext'
+import { type Column, DataTable } from '../parts/table'
 import { Filters, type ListSearch, useFiltered } from './list'
+
+const list = (v: unknown) => (Array.isArray(v) ? v.map(String) : [])
+const matchOf = (r: Row) => (r.route_config as { match?: string } | undefined)?.match ?? 'prefix'
+const rowKey = (r: Row) => String(r.path)
+
+const columns: Column<Row>[] = [
+  { title: 'Service', cell: (r) => <To path={`/service/${String(r.service)}`}>{String(r.service)}</To> },
+  { title: 'Route', cell: (r) => <To path={String(r.path)}>{String(r.route_name)}</To> },
+  { title: 'Host', cell: (r) => <span className="mono">{String(r.fqdn)}</span> },
+  { title: 'Path', cell: (r) => <><span className="mono">{String(r.route_prefix)}</span> {matchOf(r) !== 'prefix' && <Badge size="xs" color="gray">{matchOf(r)}</Badge>}</> },
+  { title: 'Upstreams', cell: (r) => list(r.upstreams).slice(0, 4).map((u, i) => <span key={u}>{i > 0 && ', '}<To path={`/upstream/${u}`}>{u}</To></span>) },
+  { title: 'Filters', cell: (r) => list(r.filters).slice(0, 4).map((u, i) => <span key={u}>{i > 0 && ', '}<To path={`/filter/${u}`}>{u}</To></span>) },
+  { title: 'Tags', cell: (r) => <Tags tags={r.tags} /> },
+  { title: 'Status', cell: (r) => <StatusBadge status={r.status as ObjectStatus} /> },
+]
 
 // RoutesPage shows the routes of all services: the document has them all, and the status those that are not live.
 export function RoutesPage() {
@@ -26,9 +42,8 @@ export function RoutesPage() {
       }),
     )
   }, [config.data, status.data])
-  const rows = useFiltered(all, search)
-  const list = (v: unknown) => (Array.isArray(v) ? v.map(String) : [])
-  const matchOf = (r: Row) => (r.route_config as { match?: string } | undefined)?.match ?? 'prefix'
+  const [text, setText] = useSearchText()
+  const rows = useFiltered(all, text, search)
   return (
     <Page title="Routes" icon="route" lead="The routes of all services. A route sends matching requests to its upstreams.">
       {config.error && !config.data ? <Failure error={config.error} retry={() => void config.refetch()} /> : null}
@@ -37,23 +52,14 @@ export function RoutesPage() {
       {all.length > 0 && (
         <>
           <Group justify="space-between">
-            <Filters rows={all} search={search} status />
+            <Filters rows={all} text={text} setText={setText} search={search} status />
             <Text size="sm" c="dimmed" role="status">{rows.length === all.length ? rows.length : `${rows.length} of ${all.length}`}</Text>
           </Group>
           <DataTable
             rows={rows}
-            rowKey={(r) => String(r.path)}
+            rowKey={rowKey}
             label="Routes"
-            columns={[
-              { title: 'Service', cell: (r) => <To path={`/service/${String(r.service)}`}>{String(r.service)}</To> },
-              { title: 'Route', cell: (r) => <To path={String(r.path)}>{String(r.route_name)}</To> },
-              { title: 'Host', cell: (r) => <span className="mono">{String(r.fqdn)}</span> },
-              { title: 'Path', cell: (r) => <><span className="mono">{String(r.route_prefix)}</span> {matchOf(r) !== 'prefix' && <Badge size="xs" color="gray">{matchOf(r)}</Badge>}</> },
-              { title: 'Upstreams', cell: (r) => list(r.upstreams).slice(0, 4).map((u, i) => <span key={u}>{i > 0 && ', '}<To path={`/upstream/${u}`}>{u}</To></span>) },
-              { title: 'Filters', cell: (r) => list(r.filters).slice(0, 4).map((u, i) => <span key={u}>{i > 0 && ', '}<To path={`/filter/${u}`}>{u}</To></span>) },
-              { title: 'Tags', cell: (r) => <Tags tags={r.tags} /> },
-              { title: 'Status', cell: (r) => <StatusBadge status={r.status as ObjectStatus} /> },
-            ]}
+            columns={columns}
           />
         </>
       )}

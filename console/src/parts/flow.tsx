@@ -3,7 +3,7 @@ import '@xyflow/react/dist/base.css'
 import { UnstyledButton } from '@mantine/core'
 import { Controls, type Edge, Handle, type Node, type NodeProps, Position, ReactFlow, type ReactFlowInstance } from '@xyflow/react'
 import { useNavigate } from '@tanstack/react-router'
-import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
+import { type KeyboardEvent, memo, useEffect, useMemo, useRef, useState } from 'react'
 import { type Health, placesOf, type Shown } from '../api/map'
 import { HealthBadge, type MapProps, mayOpen } from '../pages/map'
 import { To } from './bits'
@@ -67,14 +67,14 @@ function elementsOf({ view, health, toggle, grow }: MapProps, chosen: string): {
   return { nodes, edges }
 }
 
-export function Flow(props: MapProps) {
-  const { view } = props
+export const Flow = memo(function Flow(props: MapProps) {
+  const { view, health: healths, toggle, grow } = props
   const navigate = useNavigate()
   const [asked, setChosen] = useState('')
   const chosen = view.shown.has(asked) ? asked : (view.roots[0] ?? '')
   const flow = useRef<ReactFlowInstance<MapNode, Edge>>(null)
   const box = useRef<HTMLDivElement>(null)
-  const { nodes, edges } = useMemo(() => elementsOf(props, chosen), [props, chosen])
+  const { nodes, edges } = useMemo(() => elementsOf({ view, health: healths, toggle, grow }, chosen), [view, healths, toggle, grow, chosen])
   const at = useMemo(() => new Map(nodes.map((n) => [n.id, n.position])), [nodes])
   useEffect(() => {
     void flow.current?.setViewport(start)
@@ -134,6 +134,6 @@ export function Flow(props: MapProps) {
       )}
     </>
   )
-}
+})
 
 const start = { x: 16, y: 16, zoom: 0.86 }

@@ -153,7 +153,7 @@ export async function picture(page, name) {
     canvas.width = image.width
     canvas.height = image.height
     canvas.getContext('2d').drawImage(image, 0, 0)
-    return canvas.toDataURL('image/webp', 0.8).split(',')[1]
+    return canvas.toDataURL('image/webp', 0.55).split(',')[1]
   }, png.toString('base64'))
   await blank.close()
   await writeFile(`${dir}/${name}.webp`, Buffer.from(webp, 'base64'))
