@@ -206,9 +206,18 @@ var _ = Describe("The fields", func() {
 	}, NodeTimeout(time.Minute))
 
 	It("include every type of filter and global config", func() {
-		types := func(kind string) (known []string) {
+		types := func(kind string) (known []string) { // by their long names; the short ones come after them
+			var short []string
 			for _, v := range definitions()[kind].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["type"].Enum {
-				known = append(known, strings.Trim(string(v.Raw), `"`))
+				if name := strings.Trim(string(v.Raw), `"`); strings.Contains(name, "_filter_") || strings.HasPrefix(name, "globalconfig_") {
+					known = append(known, name)
+				} else {
+					short = append(short, name)
+				}
+			}
+			Expect(short).To(HaveLen(len(known)))
+			for i, name := range known {
+				Expect(short[i]).To(Equal(model.ShortType(name)))
 			}
 			return known
 		}
