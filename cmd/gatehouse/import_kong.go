@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -31,7 +30,7 @@ they are mended by hand. The document has the passwords and shared keys that the
 }
 
 func importKong(cmd *cobra.Command, file string) error {
-	var in io.Reader = cmd.InOrStdin()
+	in := cmd.InOrStdin()
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {

@@ -39,7 +39,8 @@ var _ = Describe("The short name of a type", func() {
 				Expect(short.FitsOn(kind)).To(Equal(long.FitsOn(kind)), "%s on %s", name, kind)
 			}
 			Expect(short.ListType()).To(Equal(long.ListType()), name)
-			Expect(short.L4Refusal() == "").To(Equal(long.L4Refusal() == ""), name)
+			refused, want := short.L4Refusal() != "", long.L4Refusal() != ""
+			Expect(refused).To(Equal(want), name)
 		}
 		for _, name := range model.ConfigTypes(model.KindGlobalConfig) {
 			g := (&model.GlobalConfig{Name: "g", Type: model.ShortType(name), Config: "{}"}).Parse()

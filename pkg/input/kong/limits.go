@@ -106,7 +106,7 @@ func (b *builder) limit(p *plugin, knows bool, own map[string]*plugin, consumer,
 			b.untranslated(p, false, "counts each consumer here, since some consumers have limits of their own")
 		}
 	}
-	if get(b.file, p.config, "fault_tolerant", true) == false {
+	if !get(b.file, p.config, "fault_tolerant", true) {
 		b.untranslated(p, false, "requests pass here while the counters cannot be reached")
 	}
 	for _, unit := range units() {

@@ -40,13 +40,13 @@ type service struct {
 }
 
 type route struct {
-	service                 *service
-	name                    string
-	hosts, paths, methods   []string
-	headers                 map[string][]string
-	strip, preserve, closed bool
-	priority                int
-	line                    int
+	service               *service
+	name                  string
+	hosts, paths, methods []string
+	headers               map[string][]string
+	strip, preserve       bool
+	priority              int
+	line                  int
 }
 
 type target struct {
