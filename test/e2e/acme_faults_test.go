@@ -178,7 +178,9 @@ var _ = Describe("An automatic certificate", func() {
 		i, port := newInstallation(), freePort()
 		p := pebbleWith(testkit.PebbleOptions{HTTPPort: port})
 		addresses := []string{net127(freePort()), net127(freePort()), net127(freePort())}
-		replica := func(n int) *testkit.Gatehouse { return i.replica("--xds-addr", addresses[n], "--provider-allow", "127.0.0.1") }
+		replica := func(n int) *testkit.Gatehouse {
+			return i.replica("--xds-addr", addresses[n], "--provider-allow", "127.0.0.1")
+		}
 		replicas := []*testkit.Gatehouse{replica(0), replica(1), replica(2)}
 		addUpstream(replicas[0].API, backend("blue"))
 		addProxy(replicas[0].API, "gw", port)

@@ -132,7 +132,7 @@ var _ = Describe("An automatic certificate", func() {
 
 	It("has a placeholder until it is issued, and an attached certificate wins over it", func() {
 		s := order(testkit.PebbleOptions{}, `,"placeholder":true,"every_service":true`)
-		real := s.authority
+		issuing := s.authority
 		s.pebble.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path == testkit.PebbleNewOrder {
 				s.pebble.Problem(w, http.StatusBadRequest, "malformed", "not now")
@@ -156,7 +156,7 @@ var _ = Describe("An automatic certificate", func() {
 		s.pebble.Answer(nil)
 		applied(s.api, http.MethodDelete, "/service/shop/secret/hand")
 		Expect(renew(s.api, "shop.test").Status).To(Equal(http.StatusOK))
-		s.authority = real
+		s.authority = issuing
 		Eventually(stateOf(s.api, "shop.test"), orderTime).Should(Equal("issued"))
 		Eventually(func() string { return s.serialOf("shop.test") }).Should(Equal(certificatesOf(s.api)["shop.test"].Serial))
 		By("and none is left when no service has the host")

@@ -132,10 +132,7 @@ func openControlPlane(
 	if err := p.addChecks(ctx, cfg, registry, &access); err != nil {
 		return nil, err
 	}
-	if access.LoginTest, err = p.loginTest(cfg, settings, own); err != nil {
-		return nil, err
-	}
-	if access.SignIn, err = p.signIn(cfg, settings); err != nil {
+	if err := p.addLogins(cfg, settings, own, &access); err != nil {
 		return nil, err
 	}
 	p.readOnly(&access)
@@ -158,6 +155,14 @@ func openControlPlane(
 	p.api.answer(ctx, access, p.tracer)
 	opened = true
 	return p, nil
+}
+
+// addLogins adds the test of logins, and the sign-in of the console.
+func (p *controlPlane) addLogins(cfg config.Config, settings compile.Settings, own ownEnvoy, access *rest.Options) (err error) {
+	if access.LoginTest, err = p.loginTest(cfg, settings, own); err == nil {
+		access.SignIn, err = p.signIn(cfg, settings)
+	}
+	return err
 }
 
 // newServer makes the xDS server. lost says why the database seems to be lost. configured reports whether it ever
