@@ -53,7 +53,7 @@ notices() {
 		name=${dir#"$packages/node_modules/"}
 		text=$(find "$dir" -maxdepth 1 -iname 'licen[cs]e*' | LC_ALL=C sort | head -n 1)
 		printf '\n%s\n%s: %s\n\n' "$rule" "$name" "$(sed -n 's/^[[:space:]]*"license": *"\(.*\)",*$/\1/p' "$dir/package.json" | head -n 1)"
-		[ -z "$text" ] || cat "$text"
+		[ -z "$text" ] || tr -d "\r" <"$text"
 	done
 }
 

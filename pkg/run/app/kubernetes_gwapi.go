@@ -42,9 +42,14 @@ func cachedAPIObjects(ctx context.Context, watch *kube.Watch, controller string)
 			add(translate.KindGateway, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Gateway(o, b) })
 		}
 	}
-	addRoute := func(kind string, o client.Object, before gwapi.RouteStatus) {
+	err = eachRoute(ctx, watch, func(kind string, o client.Object, before gwapi.RouteStatus) {
 		add(kind, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Route(before, b, controller) })
-	}
+	})
+	return objects, err
+}
+
+// eachRoute visits the routes that were read, of all kinds.
+func eachRoute(ctx context.Context, watch *kube.Watch, visit func(kind string, o client.Object, status gwapi.RouteStatus)) error {
 	var http gwapi.HTTPRouteList
 	var grpc gwapi.GRPCRouteList
 	var tls gwapi.TLSRouteList
@@ -57,27 +62,27 @@ func cachedAPIObjects(ctx context.Context, watch *kube.Watch, controller string)
 	}{
 		{translate.KindHTTPRoute, &http, func() {
 			for i := range http.Items {
-				addRoute(translate.KindHTTPRoute, &http.Items[i], http.Items[i].Status.RouteStatus)
+				visit(translate.KindHTTPRoute, &http.Items[i], http.Items[i].Status.RouteStatus)
 			}
 		}},
 		{translate.KindGRPCRoute, &grpc, func() {
 			for i := range grpc.Items {
-				addRoute(translate.KindGRPCRoute, &grpc.Items[i], grpc.Items[i].Status.RouteStatus)
+				visit(translate.KindGRPCRoute, &grpc.Items[i], grpc.Items[i].Status.RouteStatus)
 			}
 		}},
 		{translate.KindTLSRoute, &tls, func() {
 			for i := range tls.Items {
-				addRoute(translate.KindTLSRoute, &tls.Items[i], tls.Items[i].Status.RouteStatus)
+				visit(translate.KindTLSRoute, &tls.Items[i], tls.Items[i].Status.RouteStatus)
 			}
 		}},
 		{translate.KindTCPRoute, &tcp, func() {
 			for i := range tcp.Items {
-				addRoute(translate.KindTCPRoute, &tcp.Items[i], tcp.Items[i].Status.RouteStatus)
+				visit(translate.KindTCPRoute, &tcp.Items[i], tcp.Items[i].Status.RouteStatus)
 			}
 		}},
 		{translate.KindUDPRoute, &udp, func() {
 			for i := range udp.Items {
-				addRoute(translate.KindUDPRoute, &udp.Items[i], udp.Items[i].Status.RouteStatus)
+				visit(translate.KindUDPRoute, &udp.Items[i], udp.Items[i].Status.RouteStatus)
 			}
 		}},
 	} {
@@ -85,9 +90,9 @@ func cachedAPIObjects(ctx context.Context, watch *kube.Watch, controller string)
 			continue
 		}
 		if err := watch.Cache().List(ctx, routes.list); err != nil {
-			return nil, err
+			return err
 		}
 		routes.add()
 	}
-	return objects, nil
+	return nil
 }
