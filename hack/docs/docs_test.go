@@ -161,7 +161,7 @@ var _ = Describe("The site", Ordered, func() {
 		two, err := pack.Zip(again)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(sha256.Sum256(one)).To(Equal(sha256.Sum256(two)))
-		Expect(len(one)).To(BeNumerically("<", 3_200_000), "it is a part of the program")
+		Expect(len(one)).To(BeNumerically("<", 2_500_000), "it is a part of the program")
 	})
 
 	// A click is a link in the text of a page: neither the menu nor the search counts.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -86,7 +88,8 @@ func forSearch(page, source string, elsewhere names) string {
 	return "---\n" + head + "---\n" + page
 }
 
-// read returns the files that become part of the site, by their names in the repository.
+// read returns the files that become part of the site, by their names in the repository: pages, and the pictures that
+// pages show.
 func read(root string) (map[string][]byte, error) {
 	sources := map[string][]byte{}
 	names := make([]string, 0, len(outside()))
@@ -108,7 +111,20 @@ func read(root string) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
+	maps.DeleteFunc(sources, func(name string, _ []byte) bool {
+		return path.Ext(name) == ".webp" && !isShown(path.Base(name), sources)
+	})
 	return sources, nil
+}
+
+// isShown reports whether a page names a picture.
+func isShown(picture string, sources map[string][]byte) bool {
+	for name, text := range sources {
+		if path.Ext(name) == ".md" && bytes.Contains(text, []byte("/"+picture+")")) {
+			return true
+		}
+	}
+	return false
 }
 
 // onSite returns the name on the site of a file of the repository.

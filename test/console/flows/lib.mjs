@@ -139,10 +139,18 @@ export async function faults(page, where, rules) {
 }
 
 
-// picture keeps what a page shows, for the documentation, if that is wanted.
+// picture keeps what a page shows in both schemes, for the documentation, if that is wanted.
 export async function picture(page, name) {
+  if (!process.env.PICTURES) return
+  for (const scheme of ['dark', 'light']) {
+    await page.emulateMedia({ colorScheme: scheme })
+    await page.waitForFunction((s) => document.documentElement.dataset.mantineColorScheme === s, scheme)
+    await keep(page, `${name}-${scheme}`)
+  }
+}
+
+async function keep(page, name) {
   const dir = process.env.PICTURES
-  if (!dir) return
   const png = await page.screenshot({ animations: 'disabled', caret: 'hide' })
   const blank = await browser.newPage()
   const webp = await blank.evaluate(async (data) => {

@@ -31,7 +31,10 @@ const places = [
   '/secret', '/secret/cookie', '/keyset', '/keyset/partners', '/keyset/partners/key/mobile', '/token', '/envoys', '/events', '/history', '/history/18', '/explain?proxy=gw&url=http%3A%2F%2Fshop.example.com%2Fcart', '/start', '/document', '/map', '/map?view=list', '/limits?proxy=gw&url=http%3A%2F%2Fshop.example.com%2Fcart',
   '/new/upstream', '/new/service', '/new/secret', '/new/filter', '/new/token', '/edit/upstream/green', '/edit/service/shop/route/cart', '/edit/filter/limit', '/edit/filter/page', '/nothing/at/all', '/upstream/none',
 ]
-const pictures = { '/': 'overview', '/service/shop': 'service', '/route': 'routes', '/history': 'history', '/document': 'document', '/map': 'map', '/edit/service/shop/route/cart': 'form', '/secret/cookie': 'secret' }
+const pictures = {
+  '/': 'overview', '/service/shop': 'service', '/route': 'routes', '/history': 'history', '/document': 'document', '/map': 'map', '/edit/service/shop/route/cart': 'form', '/secret/cookie': 'secret',
+  '/upstream': 'upstreams', '/token': 'tokens', '/envoys': 'envoys', '/events': 'events', '/explain?proxy=gw&url=http%3A%2F%2Fshop.example.com%2Fcart': 'explain',
+}
 
 await flow(async (step) => {
   await seed()
@@ -44,11 +47,10 @@ await flow(async (step) => {
   const found = []
   const check = async (where, name) => {
     found.push(...(await faults(page, where)))
-    if (name) await picture(page, `${name}-light`)
+    if (name) await picture(page, name)
     await page.emulateMedia({ colorScheme: 'dark' })
     await page.waitForFunction(() => document.documentElement.dataset.mantineColorScheme === 'dark')
     found.push(...(await faults(page, `${where} in the dark`, ['color-contrast'])))
-    if (name) await picture(page, `${name}-dark`)
     await page.emulateMedia({ colorScheme: 'light' })
   }
   for (const place of places) {
