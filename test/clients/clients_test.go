@@ -97,7 +97,10 @@ func (l lab) filters(document string) {
 		documented = append(documented, path.Base(s.Ref))
 	}
 	Expect(schemas).To(ConsistOf(documented))
-	Expect(slices.Collect(maps.Keys(types))).To(ConsistOf(doc.Components.Schemas["FilterType"].Value.Enum...))
+	long := slices.DeleteFunc(slices.Clone(doc.Components.Schemas["FilterType"].Value.Enum), func(name any) bool {
+		return !strings.Contains(fmt.Sprint(name), "_filter_") // the same type by its short name
+	})
+	Expect(slices.Collect(maps.Keys(types))).To(ConsistOf(long...))
 	l.write("filters.json", string(text))
 	l.write("filters.ts", ts+"];\n")
 }
@@ -138,9 +141,10 @@ var _ = Describe("A generated client creates, attaches, patches, lists and delet
 	It("in Python, of openapi-python-client", func(ctx SpecContext) {
 		l := start(ctx, "attrs")
 		out := l.run(ctx, nil, l.tool("bin", "python"), "-m", "openapi_python_client", "generate", "--path", "openapi.yaml", "--meta", "none", "--output-path", "gatehouse_attrs")
-		// It knows no YAML, which is one of the two media types of PUT /config and the only one of GET /openapi.yaml. Else it leaves nothing out.
+		// It knows no YAML, which is one of the two media types of documents and the only one of GET /openapi.yaml. Else it leaves nothing out.
 		warnings := regexp.MustCompile(`WARNING .*`).FindAllString(out, -1)
-		Expect(warnings).To(ConsistOf("WARNING parsing PUT /config within config.", "WARNING parsing GET /openapi.yaml within document."), out)
+		Expect(warnings).To(ConsistOf("WARNING parsing PUT /config within config.", "WARNING parsing GET /openapi.yaml within document.",
+			"WARNING parsing POST /proxy/{proxy}/explain within status."), out)
 		Expect(out).NotTo(Or(ContainSubstring("will not be generated"), ContainSubstring("Unable to process schema")))
 		Expect(l.run(ctx, []string{"PYTHONDONTWRITEBYTECODE=1"}, l.tool("bin", "python"), "main.py", l.url, adminToken)).To(Equal("done\n"))
 	}, SpecTimeout(5*time.Minute))
