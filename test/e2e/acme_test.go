@@ -127,6 +127,7 @@ var _ = Describe("An automatic certificate", func() {
 		Expect(s.pebble.Count(testkit.PebbleNewAccount)).To(Equal(1))
 		By("and its conditions say nothing any more")
 		Expect(read(s.api, "/service/shop")).NotTo(ContainSubstring("Certificate"))
+		Expect(read(s.api, "/metrics")).To(ContainSubstring(`gatehouse_certificate_attempts_total{result="issued"} 1`))
 		Expect(read(s.api, "/metrics")).To(MatchRegexp(`gatehouse_certificate_expiry_seconds\{secret="automatic:shop.test"\} [78]\.?[0-9]+e?`))
 	})
 

@@ -84,6 +84,11 @@ func (p *controlPlane) addMetrics(m *metrics.Metrics, ads *server.Server) error 
 	if err := m.AddLogins(p.logins.Totals); err != nil {
 		return err
 	}
+	if p.acme != nil {
+		if err := m.AddOrders(p.acme.Attempts); err != nil {
+			return err
+		}
+	}
 	if err := m.AddXDS(p.xds.refusals.Counts); err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ func everything() *metrics.Metrics {
 	Expect(m.AddXDSCertificates(func() map[string]float64 { return one })).To(Succeed())
 	Expect(m.AddProviders(func() []metrics.Provider { return []metrics.Provider{{Object: "a", Answered: true}} })).To(Succeed())
 	Expect(m.AddLogins(func() map[string]int { return map[string]int{"a": 1} })).To(Succeed())
+	Expect(m.AddOrders(func() map[string]int { return map[string]int{"a": 1} })).To(Succeed())
 	Expect(m.AddXDS(func() map[string]int64 { return map[string]int64{"a": 1} })).To(Succeed())
 	Expect(m.AddUpstreams(func() []metrics.Upstream { return []metrics.Upstream{{Proxy: "a", Name: "b"}} })).To(Succeed())
 	Expect(m.AddOTLP(map[string]func() int64{"a": func() int64 { return 1 }})).To(Succeed())
