@@ -75,7 +75,7 @@ var _ = Describe("A Gateway", func() {
 		Expect(e.listener("https", "ResolvedRefs")()).To(Equal("True ResolvedRefs"))
 		Expect(e.listener("second", "Accepted")()).To(Equal("False PortUnavailable"))
 		Expect(e.listener("second", "Programmed")()).To(Equal("False Invalid"))
-		Expect(e.listener("tcp", "Accepted")()).To(Equal("False UnsupportedProtocol"))
+		Expect(e.listener("tcp", "Accepted")()).To(Equal("True Accepted"))
 
 		By("deleting a route, and the Gateway")
 		e.kubectl("delete", "httproute", "both")
