@@ -139,6 +139,25 @@ export async function faults(page, where, rules) {
 }
 
 
+// unreached lists what of a page can be used and that the Tab key does not reach.
+export async function unreached(page) {
+  const n = await page.evaluate(() => {
+    const main = document.querySelector('main')
+    const list = [...main.querySelectorAll('a[href], button, input, select, textarea, [tabindex="0"]')].filter((e) =>
+      e.checkVisibility({ visibilityProperty: true }) && !e.disabled && e.tabIndex >= 0 && !e.closest('[inert], [aria-hidden=true]') &&
+      !(e.type === 'radio' && !e.checked)) // the arrow keys lead there
+    window.untouched = new Set(list)
+    main.tabIndex = -1
+    main.focus()
+    return list.length
+  })
+  for (let i = 0; i < n + 20; i++) {
+    if ((await page.evaluate(() => (window.untouched.delete(document.activeElement), window.untouched.size))) === 0) break
+    await page.keyboard.press('Tab')
+  }
+  return page.evaluate(() => [...window.untouched].map((e) => e.outerHTML.slice(0, 150)))
+}
+
 // picture keeps what a page shows in both schemes, for the documentation, if that is wanted.
 export async function picture(page, name) {
   if (!process.env.PICTURES) return

@@ -1,5 +1,5 @@
-// Every page, in both schemes, with axe; below a path prefix; with names and texts that attack.
-import { assert, faults, base, call, eventually, flow, go, made, open, picture, press, revision, see, settled, title } from './lib.mjs'
+// Every page, in both schemes, with axe and with the Tab key; below a path prefix; with names and texts that attack.
+import { assert, faults, base, call, eventually, flow, go, made, open, picture, press, revision, see, settled, title, unreached } from './lib.mjs'
 
 const script = '<img src=x onerror="pwned=1"><script>pwned=1</script>'
 const secret = '0123456789abcdef0123456789abcdef'
@@ -58,6 +58,7 @@ await flow(async (step) => {
     await go(page, place)
     await check(place, pictures[place])
     assert.ok((await title(page)).length > 0)
+    assert.deepEqual(await unreached(page), [], place)
     assert.equal(await page.evaluate('typeof pwned'), 'undefined')
     assert.equal(await page.locator('main script, main img[src=x]').count(), 0)
     assert.ok(!(await page.content()).includes(secret))
