@@ -203,6 +203,9 @@ var _ = Describe("The site", Ordered, func() {
 		var names []string
 		for _, row := range regexp.MustCompile(`(?m)^\| (.*) \|$`).FindAllStringSubmatch(string(table), -1) {
 			columns := strings.Split(row[1], " | ")
+			if len(columns) < 6 {
+				continue // another table
+			}
 			page := regexp.MustCompile(`\]\((\w+)\.md`).FindStringSubmatch(columns[5])
 			for _, name := range regexp.MustCompile("`([A-Za-z][\\w.-]*)`").FindAllStringSubmatch(strings.Join(columns[1:5], " "), -1) {
 				if page != nil && !strings.HasSuffix(name[1], "...") {

@@ -227,7 +227,7 @@ var _ = Describe("Fields", func() {
 			"Upstream_max_connections", "Upstream_max_pending", "Upstream_max_requests", "Upstream_max_retries",
 			"Upstream_retry_budgetpercent", "Upstream_retry_budgetmincount",
 			"Upstream_outlier_thresholdcount", "Upstream_outlier_ejectionseconds", "Upstream_panic_thresholdpercent", "tags"),
-		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "Https", "Hsts_seconds", "Hsts_subdomains", "Client_validation_cacertificate", "Public", "Mode", "Port", "Exempt_filters", "tags"),
+		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "Https", "Hsts_seconds", "Hsts_subdomains", "Client_validation_cacertificate", "Certificate", "Public", "Mode", "Port", "Exempt_filters", "tags"),
 		Entry(nil, model.KindRoute, "Route_Name*", "Route_prefix*", "Route_config", "tags"),
 		Entry(nil, model.KindProxy, "Name*", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "Tls_min_version", "Http3", "Alt_svc_port", "tags"),
 		Entry(nil, model.KindFilter, "Filter_name*", "Filter_type*", "Filter_config", "tags"),
