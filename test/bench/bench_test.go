@@ -35,7 +35,7 @@ var _ = Describe("The yardstick", func() {
 		GinkgoT().Setenv("TMPDIR", tmp)
 		file := filepath.Join(GinkgoT().TempDir(), "results.json")
 		opts, err := parse([]string{
-			"--gatehouse", "../../bin/gatehouse", "--envoy", "../../bin/envoy", "--haproxy", "../../bin/haproxy", "--floor", floor, "--envoys", envoys, "--json", file,
+			"--gatehouse", "../../bin/gatehouse", "--envoy", "../../bin/envoy", "--console-routes", "100", "--haproxy", "../../bin/haproxy", "--node", "../../bin/console/node", "--floor", floor, "--envoys", envoys, "--json", file,
 			"--sizes", "12", "--samples", "2", "--bulk", "25", "--bulk-rounds", "1", "--document", "25", "--document-rounds", "1", "--starts", "12", "--start-rounds", "1",
 			"--streams", "3", "--stream-routes", "12", "--stream-changes", "1",
 			"--filter-starts", "1", "--filter-rounds", "1", "--rps-starts", "1", "--rps-rounds", "1", "--rps-round", "50ms", "--idle", "100ms", "--idle-routes", "12", "--idle-changes", "2",
@@ -72,6 +72,7 @@ var _ = Describe("The yardstick", func() {
 			"Idle for 100ms with 12 routes, and one change",
 			"The configuration of 20 services as one document", "One write with 20 services", "The last page of a list with 20 services",
 			"3 rate-limit global configs with 20 rules each",
+			"Typing into a search of the console, with 100 routes",
 			"What the program takes",
 		}))
 		Expect(out.String()).To(MatchRegexp(`\n## Aims\n\n(met   |MISSED)  One change with 12 hosts: from the answer, p50: \d+\.\d\d x \(<= 1 x\)\n`))

@@ -68,11 +68,12 @@ func (l *lab) typing(ctx context.Context, services, routes int) (times map[strin
 	if err != nil {
 		return nil, fmt.Errorf("%w; make browser installs it", err)
 	}
-	node, err := filepath.Abs("bin/console/node")
+	node, err := filepath.Abs(l.opts.node)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, node, "test/console/flows/typing.mjs")
+	root := filepath.Join(filepath.Dir(node), "..", "..")
+	cmd := exec.CommandContext(ctx, node, filepath.Join(root, "test/console/flows/typing.mjs"))
 	cmd.Env = append(os.Environ(), "BASE="+base, "CHROMIUM="+chromium, "NODE_MODULES="+filepath.Join(filepath.Dir(node), "node_modules"),
 		"SERVICES="+strconv.Itoa(services), "ROUTES="+strconv.Itoa(routes), "HOME="+dir)
 	out, err := cmd.CombinedOutput()

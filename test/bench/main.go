@@ -19,7 +19,7 @@ import (
 type options struct {
 	only                     []string
 	gatehouse, envoy         string
-	haproxy                  string
+	haproxy, node            string
 	floor, envoys            string
 	streams, streamRoutes    int
 	streamChanges            int
@@ -162,6 +162,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.floor, "floor", "bin/bench/floor", "the floor")
 	f.StringVar(&o.envoys, "envoys", "bin/bench/envoys", "the streams of many Envoys")
 	f.StringVar(&o.envoy, "envoy", "bin/envoy", "the Envoy")
+	f.StringVar(&o.node, "node", "bin/console/node", "the Node.js with which the console is built")
 	f.StringVar(&o.haproxy, "haproxy", "bin/haproxy", "the HAProxy, for tcp")
 	sizes := f.String("sizes", "10,1000,3000,10000", "latency: hosts that are there, with a route each")
 	f.IntVar(&o.samples, "samples", 100, "latency: changes of each kind for each side; fewer above 2,000 hosts")
