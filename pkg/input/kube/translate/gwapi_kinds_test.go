@@ -1,0 +1,81 @@
+package translate_test
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwapi "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/kube/translate"
+)
+
+// route creates a route of a kind in namespace shop, for Gateway web.
+func (c *cluster) route(kind, name, created, spec string) {
+	GinkgoHelper()
+	object := map[string]metav1.Object{
+		"HTTPRoute": &gwapi.HTTPRoute{}, "GRPCRoute": &gwapi.GRPCRoute{}, "TCPRoute": &gwapi.TCPRoute{}, "TLSRoute": &gwapi.TLSRoute{},
+	}[kind]
+	text := "metadata: {name: %s, namespace: shop, creationTimestamp: %q}\nspec: {parentRefs: [{name: web}], %s}"
+	Expect(yaml.UnmarshalStrict(fmt.Appendf(nil, text, name, created, spec), object)).To(Succeed())
+	c.put(object)
+}
+
+// accepted returns why the first parent of KIND shop/NAME accepts it or not.
+func accepted(step translate.Step, name string) string {
+	GinkgoHelper()
+	v := objectIn(step, name).API.(*translate.RouteResult).Parents[0].Conditions[0]
+	return fmt.Sprintf("%t %s", v.True, v.Reason)
+}
+
+// links lists the upstreams and filters that routes got.
+func links(step translate.Step) (list []string) {
+	for _, line := range shown(step) {
+		if strings.HasPrefix(line, "+") && (strings.Contains(line, "/upstream/") || strings.Contains(line, "/filter/")) && strings.Contains(line, "/route/") {
+			list = append(list, line[strings.LastIndex(line, "--")+1:])
+		}
+	}
+	return list
+}
+
+var _ = Describe("Routes of the Gateway API", func() {
+	const early, late = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+	const other = "apiVersion: v1\nkind: Service\nmetadata: {name: other, namespace: shop}\nspec: {ports: [{port: 80}]}"
+
+	It("are closed without the RouteFilter that a rule names", func() {
+		c := gatewayCluster()
+		c.gateway("web", "{name: http, port: 80, protocol: HTTP}")
+		c.route("HTTPRoute", "shop", early, `rules: [{filters: [{type: ExtensionRef, extensionRef: {group: gateway.gatehouse.dev, kind: RouteFilter, name: keys}}], backendRefs: [{name: web, port: 80}]}]`)
+		Expect(links(c.step())).To(ConsistOf(HaveSuffix("/filter/invalid-backend_500")))
+	})
+
+	It("of connections: the oldest gets the port", func() {
+		c := gatewayCluster()
+		c.apply(other)
+		c.gateway("web", "{name: tcp, port: 9000, protocol: TCP}")
+		c.route("TCPRoute", "a", late, "rules: [{backendRefs: [{name: web, port: 80}]}]")
+		Expect(links(c.step())).To(ConsistOf(HaveSuffix("/upstream/shop.web.80")))
+		c.route("TCPRoute", "b", early, "rules: [{backendRefs: [{name: other, port: 80}]}]")
+		step := c.step()
+		Expect(links(step)).To(ConsistOf(ContainSubstring("/upstream/shop.other.80")))
+		Expect(shown(step)).To(ContainElement(And(HavePrefix("- "), HaveSuffix("/upstream/shop.web.80"))))
+		Expect(accepted(step, "TCPRoute shop/b")).To(Equal("true Accepted"))
+	})
+
+	It("of connections leave hosts to those of requests, and take only those that a listener allows", func() {
+		c := gatewayCluster()
+		c.gateway("web", "{name: http, port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}]}}", "{name: tls, port: 443, protocol: TLS, tls: {mode: Passthrough}}")
+		const host = "hostnames: [a.example], "
+		c.route("TLSRoute", "tls", early, host+"rules: [{backendRefs: [{name: web, port: 80}]}]")
+		Expect(accepted(c.step(), "TLSRoute shop/tls")).To(Equal("true Accepted"))
+		c.route("HTTPRoute", "http", late, host+"rules: [{backendRefs: [{name: web, port: 80}]}]")
+		Expect(accepted(c.step(), "HTTPRoute shop/http")).To(Equal("false NotAllowedByListeners"))
+		c.route("GRPCRoute", "grpc", late, host+"rules: [{backendRefs: [{name: web, port: 80}]}]")
+		step := c.step()
+		Expect(accepted(step, "GRPCRoute shop/grpc")).To(Equal("true Accepted"))
+		Expect(accepted(step, "TLSRoute shop/tls")).To(Equal("false HostConflict"))
+	})
+})
