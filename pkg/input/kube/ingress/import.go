@@ -31,8 +31,8 @@ type Note struct {
 	Ingress string
 	// Message is a sentence without a full stop.
 	Message string
-	// Closed says that routes answer 503 until this is solved.
-	Closed bool
+	// Closed says that routes answer 503 until this is solved, Needless that nothing changes without it.
+	Closed, Needless bool
 }
 
 func (n Note) String() string {

@@ -40,21 +40,20 @@ func (r *reading) is(name string) bool {
 
 // note records what an annotation has no equivalent for; an empty one means the Ingress.
 func (r *reading) note(annotation, format string, args ...any) {
-	r.record(false, annotation, fmt.Sprintf(format, args...))
+	r.record(Note{}, annotation, fmt.Sprintf(format, args...))
 }
 
 // closes records that, for what restricts who may send requests.
 func (r *reading) closes(annotation, format string, args ...any) {
 	r.made.closed = true
-	r.record(true, annotation, fmt.Sprintf(format, args...))
+	r.record(Note{Closed: true}, annotation, fmt.Sprintf(format, args...))
 }
 
-func (r *reading) record(closed bool, annotation, message string) {
-	line := r.line
+func (r *reading) record(n Note, annotation, message string) {
+	n.Line, n.Ingress, n.Message = r.line, r.String(), message
 	if annotation != "" {
-		line, message = r.lines[annotation], annotation+": "+message
+		n.Line, n.Message = r.lines[annotation], annotation+": "+message
 	}
-	n := Note{Line: line, Ingress: r.String(), Message: message, Closed: closed}
 	if !slices.Contains(r.all.notes, n) {
 		r.all.notes = append(r.all.notes, n)
 	}
@@ -81,7 +80,7 @@ func (r *reading) rest() {
 		switch why, harmless := needless()[short]; {
 		case r.used[name]:
 		case ours && harmless:
-			r.note(name, "not needed: %s", why)
+			r.record(Note{Needless: true}, name, "not needed: "+why)
 		case ours:
 			r.note(name, "has no equivalent")
 		case strings.HasPrefix(name, "external-dns.alpha.kubernetes.io/"):
