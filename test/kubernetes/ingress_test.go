@@ -52,6 +52,9 @@ func translated(names ...string) (e moved) {
 	cmd.Stdout, cmd.Stderr = &objects, &told
 	_ = cmd.Run() // it fails where something has no equivalent
 	for line := range strings.Lines(told.String()) {
+		if !strings.HasPrefix(line, "warning: ") {
+			continue
+		}
 		line = regexp.MustCompile(`^warning: line \d+: Ingress [^/]+/`).ReplaceAllString(strings.TrimSpace(line), "")
 		e.warnings = append(e.warnings, strings.Replace(line, "nginx.ingress.kubernetes.io/", "", 1))
 	}
