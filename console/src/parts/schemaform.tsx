@@ -32,7 +32,10 @@ export function SchemaField(p: Props) {
   const common = { label: p.label, description: s.description, error, required: p.required, disabled: p.locked }
   if (s.anyOf || s.oneOf) return <Choice {...p} variants={(s.anyOf ?? s.oneOf ?? []).map((v) => resolve(document, v))} />
   if (s.enum) {
-    const data = s.enum.map(String).filter((e) => e !== '')
+    // A type has a long and a short name: the long ones are enough to choose from, besides the one that the object has.
+    const long = /^(http|route|vh)_filter_|^globalconfig_/
+    const names = s.enum.map(String).filter((e) => e !== '')
+    const data = names.some((e) => long.test(e)) ? names.filter((e) => long.test(e) || e === p.value) : names
     return <Select {...common} data={data} searchable={data.length > 8} clearable={!p.required} value={p.value === undefined || p.value === '' ? null : String(p.value)} onChange={(v) => p.onChange(v === null ? undefined : s.enum?.find((e) => String(e) === v))} placeholder={defaultIn(s)} />
   }
   switch (s.type) {
