@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,7 @@ func importIngress(cmd *cobra.Command, file string) error {
 	case err != nil:
 		return &runError{fmt.Errorf("reading %s: %w", file, err)}
 	case len(r.Hosts) == 0:
-		return &runError{fmt.Errorf("%s has no Ingress to translate", file)}
+		return &runError{errors.New("there is no Ingress to translate; --class selects by class")}
 	}
 	var notes []string
 	differs := false

@@ -42,7 +42,7 @@ spec:
 	It("fails with what is wrong", func() {
 		same := strings.Replace(plain, "mirror-target: \"https://copy.example\"", "ssl-ciphers: HIGH", 1)
 		Expect(run1(same, "import", "ingress", "-").code).To(BeZero(), "nothing changes without it")
-		Expect(run1(plain, "import", "ingress", "-", "--class", "nginx")).To(Equal(result{exitFailure, "", "gatehouse: - has no Ingress to translate\n"}))
+		Expect(run1(plain, "import", "ingress", "-", "--class", "nginx")).To(Equal(result{exitFailure, "", "gatehouse: there is no Ingress to translate; --class selects by class\n"}))
 		Expect(run1("kind: [", "import", "ingress", "-").code).To(Equal(exitFailure))
 		Expect(run1("", "import", "ingress", "/nowhere").code).NotTo(BeZero())
 	})

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwapi "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
@@ -77,5 +78,42 @@ var _ = Describe("Routes of the Gateway API", func() {
 		step := c.step()
 		Expect(accepted(step, "GRPCRoute shop/grpc")).To(Equal("true Accepted"))
 		Expect(accepted(step, "TLSRoute shop/tls")).To(Equal("false HostConflict"))
+	})
+
+	It("of connections have only hosts that their namespace may have, and ports only with all of them", func() {
+		c := gatewayClusterOf(allowing(translate.HostNames{"shop": {"*.shop.example"}}, webService))
+		c.gateway("web", "{name: tcp, port: 9000, protocol: TCP}", "{name: tls, port: 443, protocol: TLS, tls: {mode: Passthrough}}")
+		const to = "rules: [{backendRefs: [{name: web, port: 80}]}]"
+		c.route("TCPRoute", "tcp", early, to)
+		c.route("TLSRoute", "own", early, "hostnames: [a.shop.example], "+to)
+		c.route("TLSRoute", "foreign", early, "hostnames: [a.bank.example], "+to)
+		step := c.step()
+		Expect(accepted(step, "TCPRoute shop/tcp")).To(Equal("false HostNotAllowed"))
+		Expect(accepted(step, "TLSRoute shop/own")).To(Equal("true Accepted"))
+		Expect(accepted(step, "TLSRoute shop/foreign")).To(Equal("false HostNotAllowed"))
+		Expect(links(step)).To(HaveLen(1))
+	})
+
+	It("of connections take nothing that a GatewayHost has, nor a port of the proxy, nor the host of a narrower listener", func() {
+		c := &cluster{World: translate.New(proxies("gatehouse", "shop.web"), nil), secrets: map[translate.Ref]*corev1.Secret{}}
+		c.apply(webService)
+		gatewayClusterOf(c)
+		c.apply(portHost("shop", "db", `fqdn: "*", mode: tcp, port: 9000`, "  proxy: shop.web", 3))
+		c.gateway("web", "{name: tcp, port: 9000, protocol: TCP}", "{name: plain, port: 8080, protocol: TCP}",
+			"{name: tls, port: 443, protocol: TLS, tls: {mode: Passthrough}}",
+			"{name: narrow, port: 443, protocol: TLS, hostname: a.example, tls: {mode: Passthrough}}")
+		const to = "rules: [{backendRefs: [{name: web, port: 80}]}]"
+		c.route("TCPRoute", "tcp", early, to)
+		c.route("TLSRoute", "tls", early, "hostnames: [a.example], "+to)
+		step := c.step()
+		Expect(accepted(step, "TCPRoute shop/tcp")).To(Equal("false HostConflict"))
+		var served []string
+		for _, l := range objectIn(step, "Gateway shop/web").API.(*translate.GatewayResult).Listeners {
+			served = append(served, fmt.Sprintf("%s %s", l.Name, l.Conditions[0].Reason))
+		}
+		Expect(served).To(Equal([]string{"tcp Accepted", "plain PortUnavailable", "tls Accepted", "narrow Accepted"}))
+		c.gateway("web", "{name: tls, port: 443, protocol: TLS, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Same}}}",
+			"{name: narrow, port: 443, protocol: TLS, hostname: a.example, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {a: b}}}}}")
+		Expect(accepted(c.step(), "TLSRoute shop/tls")).To(Equal("false NoMatchingListenerHostname"))
 	})
 })

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	gwapi "sigs.k8s.io/gateway-api/apis/v1"
 
-	corev1 "k8s.io/api/core/v1"
-
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
@@ -97,10 +97,11 @@ func (s *scope) claimHosts(g *gatewayState, l *listenerState, hosts []string, ad
 	for _, h := range hosts {
 		svc := l.service(g, h)
 		place := h
-		if svc.Mode != model.ModeTLS {
+		if svc.Mode == model.ModeTLS {
+			s.use(Ref{kindHosts, g.ref.Namespace, g.ref.Name})
+		} else {
 			place = fmt.Sprintf("%s port %d", l.protocol, l.port)
 		}
-		s.use(Ref{kindHosts, g.ref.Namespace, g.ref.Name})
 		s.use(Ref{kindHolder, g.proxy, place})
 		count := s.world.hostCount[g.ref]
 		switch {
@@ -110,13 +111,13 @@ func (s *scope) claimHosts(g *gatewayState, l *listenerState, hosts []string, ad
 		case svc.Mode == model.ModeTLS && h == "*":
 			reason, message = gwapi.RouteReasonUnsupportedValue, "a TLSRoute needs a host name: connections without one are closed"
 			continue
-		case svc.Mode == model.ModeTLS && !s.world.hosts.allow(s.of.Namespace, h):
-			reason, message = reasonHostNotAllowed, s.world.hosts.refusal(s.of.Namespace, h)
+		case !s.world.hosts.allow(s.of.Namespace, svc.FQDN): // a port is for any host
+			reason, message = reasonHostNotAllowed, s.world.hosts.refusal(s.of.Namespace, svc.FQDN)
 			continue
 		case svc.Mode == model.ModeTLS && count[hostOn{g.ref, h, "http"}]+count[hostOn{g.ref, h, "https"}] > 0:
 			reason, message = reasonHostConflict, "an HTTPRoute or a listener for HTTP has the host "+h
 			continue
-		case s.world.holder(claim{"GatewayHost", g.proxy, place}) != nil:
+		case s.world.holder(claim{gatewayv1.KindGatewayHost, g.proxy, place}) != nil:
 			reason, message = reasonHostConflict, fmt.Sprintf("a GatewayHost has %s on proxy %s", place, g.proxy)
 			continue
 		}

@@ -16,7 +16,12 @@ import (
 // gatewayCluster returns a cluster with a GatewayClass of this installation.
 func gatewayCluster() *cluster {
 	GinkgoHelper()
-	c := newCluster(webService)
+	return gatewayClusterOf(newCluster(webService))
+}
+
+// gatewayClusterOf adds the GatewayClass of this installation.
+func gatewayClusterOf(c *cluster) *cluster {
+	GinkgoHelper()
 	c.Controller = "gateway.gatehouse.dev/gatehouse"
 	var class gwapi.GatewayClass
 	Expect(yaml.UnmarshalStrict([]byte("metadata: {name: gatehouse}\nspec: {controllerName: gateway.gatehouse.dev/gatehouse}"), &class)).To(Succeed())
