@@ -53,7 +53,7 @@ var kills = []kill{
 // machine.
 const within = time.Minute
 
-// keptLimit is more than awaitKept asks for: a counter that was lost does not reach it.
+// keptLimit is more than killOne and awaitKept ask for: a counter that was lost does not reach it.
 const keptLimit = 200
 
 // useUp creates two limits, and reaches them.
@@ -94,8 +94,10 @@ func (s *stack) killOne(k kill) string {
 	if k.inner == 0 {
 		addr = s.edge
 	}
-	over := get(bound(time.Minute), "http://"+addr+"/exhausted")
-	Expect(over.status).To(Equal(k.limited), "%s is away: %s", k.service, over.body)
+	// Envoy allows a request that the engine does not answer in time, as on a busy machine. A
+	// lost counter does not reach its limit with fifty requests.
+	Eventually(func() int { return get(bound(time.Minute), "http://"+addr+"/kept").status }).
+		WithTimeout(5*time.Second).WithPolling(100*time.Millisecond).Should(Equal(k.limited), "%s is away", k.service)
 	for addr, want := range map[string]int{s.edge: k.edge, s.inner: k.inner} {
 		if want != 200 {
 			Eventually(traffic.settled).WithArguments(addr, -200*want).WithTimeout(within).Should(BeTrue(), "%s is away", k.service)
