@@ -55,11 +55,23 @@ type Route struct {
 	// Default: false.
 	// +optional
 	Public bool `json:"public,omitempty"`
+	// Exempts the route from filters of its host.
+	// +optional
+	Exempt *Exemption `json:"exempt,omitempty"`
 	// Words that group routes. They do not change how requests are handled.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	Tags []Tag `json:"tags,omitempty"`
+}
+
+// Exemption names filters that do not apply to a route. A filter of the proxy has its exemptions in its GlobalConfig.
+type Exemption struct {
+	// Filters of the host: names of RouteFilters in its spec.filters. Another name has no effect.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Host []ObjectName `json:"host" model:"service"`
 }
 
 // Tag is a word that groups objects.

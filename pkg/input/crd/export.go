@@ -242,8 +242,8 @@ func (e *exporter) withoutPlace() {
 		}
 	}
 	for key, obj := range e.source.objects {
-		if r, ok := obj.(*model.Route); ok && r.Config.Exempt != nil {
-			e.add("%s has exempt in its Route_config: attach the filters to routes instead", key.Path())
+		if r, ok := obj.(*model.Route); ok && r.Config.Exempt != nil && len(r.Config.Exempt.Proxy) > 0 {
+			e.add("%s has exempt.proxy in its Route_config: leave it out, since no object of Kubernetes is a proxy with filters", key.Path())
 		}
 	}
 	for _, key := range e.source.keys(model.KindService, "") {
@@ -276,6 +276,17 @@ func (e *exporter) filterRefs(owner model.Key, kind model.Kind) (refs []gatewayv
 func (e *exporter) route(r *model.Route) gatewayv1.Route {
 	out := mapping.WriteRoute(r)
 	out.Filters = e.filterRefs(r.Key(), model.KindRouteFilter)
+	if out.Exempt != nil {
+		for i, name := range r.Config.Exempt.Service {
+			if e.source.objects[model.FilterKey(name)] == nil {
+				e.add("%s is exempt from the filter %q, which the document does not have", r.Key().Path(), name)
+			}
+			if slices.Contains(r.Config.Exempt.Service[:i], name) {
+				e.add("%s is exempt from the filter %s twice; write it once", r.Key().Path(), name)
+			}
+			out.Exempt.Host[i] = gatewayv1.ObjectName(objectName(name))
+		}
+	}
 	for _, name := range e.source.attached[r.Key()][model.KindRouteUpstream] {
 		u := e.source.objects[model.UpstreamKey(name)].(*model.Upstream)
 		b := gatewayv1.Backend{Name: gatewayv1.ObjectName(serviceName(u.Name)), Port: intstr.FromInt(u.Port)}

@@ -335,6 +335,11 @@ func (i *importer) route(from, at, namespace, service, name string, r gatewayv1.
 		i.add("%s: %s: %s", from, path, fmt.Sprintf(format, args...))
 	})
 	route.Service, route.Name = service, name
+	if exempt := route.Config.Exempt; exempt != nil {
+		for n, filter := range exempt.Service {
+			exempt.Service[n] = i.filterName(from+": "+at, namespace, filter)
+		}
+	}
 	i.put(from+": "+at, route.Route)
 	for _, f := range r.Filters {
 		i.link(model.RouteFilterKey(service, name, i.filterName(from+": "+at, namespace, string(f.Name))))

@@ -370,6 +370,9 @@ func (m *maker) route(service string) *model.Route {
 	if m.coin() {
 		c.Priority = 1 + m.IntN(100_000_000)
 	}
+	if filter := m.one(model.KindFilter); filter != "" {
+		c.Exempt = &model.Exempt{Service: []string{filter}}
+	}
 	if m.coin() {
 		websocket := m.coin()
 		c.Websocket = &websocket

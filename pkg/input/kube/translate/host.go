@@ -65,6 +65,7 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 	}
 	for _, r := range routes {
 		r.mode = svc.Mode
+		s.exempt(r)
 		s.route(r)
 	}
 }
@@ -186,13 +187,24 @@ func (s *scope) filters(at string, list []gatewayv1.FilterReference, on model.Ki
 	return uses, broken
 }
 
+// exempt gives the filters of the host from which a route is exempt their names in the store, where names of another
+// namespace's filters have no place.
+func (s *scope) exempt(r *routeReading) {
+	if r.Config.Exempt == nil {
+		return
+	}
+	for i, name := range r.Config.Exempt.Service {
+		r.Config.Exempt.Service[i] = objectName(s.of.Namespace, name)
+	}
+}
+
 // route makes a route, its links, and the objects that they need.
 func (s *scope) route(r *routeReading) {
 	filters, closed := s.filters(r.at+".filters", r.spec.Filters, model.KindRoute)
 	upstreams, broken := s.services(r)
 	closed = closed || broken || r.Broken
 	if closed {
-		r.Config.Rewrite, r.Config.Timeouts, r.Config.Retries = nil, nil, nil
+		r.Config.Rewrite, r.Config.Timeouts, r.Config.Retries, r.Config.Exempt = nil, nil, nil, nil
 	}
 	s.make(r.Route.Route, r.at)
 	if closed {

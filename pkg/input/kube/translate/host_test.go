@@ -1,6 +1,7 @@
 package translate_test
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -242,5 +243,29 @@ var _ = Describe("Routes without a name", func() {
   - conditions: [{prefix: /new}]
   - conditions: [{prefix: /a/b}]`))
 		Expect(names(c.step())).To(Equal([]string{"spec.routes[0] a-b", "spec.routes[1] new", "spec.routes[2] a-b-9df90784"}))
+	})
+})
+
+var _ = Describe("An exempt route", func() {
+	const exempt = "  filters: [{name: limit}]\n  routes: [{services: [{name: web, port: 80}]}, {name: open, conditions: [{prefix: /open}], exempt: {host: [%s]}, services: [{name: web, port: 80}]}]"
+	exemptOf := func(name string) *model.Exempt {
+		step := newCluster(webService, webSlice, filter("limit", "vh_filter_ipaccess", `{"allow":["192.0.2.0/24"]}`), hostOf(fmt.Sprintf(exempt, name))).step()
+		Expect(problems(step, "GatewayHost shop/web")).To(BeEmpty())
+		return find[*model.Route](step, model.RouteKey("shop.web", "open")).Config.Exempt
+	}
+
+	It("names filters of its host by the names of RouteFilters", func() {
+		Expect(exemptOf("limit")).To(Equal(&model.Exempt{Service: []string{"shop.limit"}}))
+	})
+
+	It("names no filter of another namespace, nor of a proxy", func() {
+		Expect(exemptOf("operators.limit")).To(Equal(&model.Exempt{Service: []string{"shop.operators.limit"}}))
+		Expect(exemptOf("operators.limit_proxy")).To(Equal(&model.Exempt{Service: []string{"shop.operators.limit_proxy"}}))
+	})
+
+	It("closes if the name cannot be one, and the path in the message is that of the GatewayHost", func() {
+		step := newCluster(webService, webSlice, filter("limit", "vh_filter_ipaccess", `{"allow":["192.0.2.0/24"]}`), hostOf(fmt.Sprintf(exempt, `"a/b"`))).step()
+		Expect(problems(step, "GatewayHost shop/web")).To(HaveExactElements(HavePrefix("spec.routes[1].exempt.host[0] Invalid: ")))
+		Expect(served(step)).To(ContainElement("gatehouse shop.example.com /open -> 503"))
 	})
 })
