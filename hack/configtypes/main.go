@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
@@ -159,10 +160,20 @@ package v1
 // +kubebuilder:validation:Enum=%s
 type RouteFilterType string
 
-// What the global config sets.
+// What the global config sets. The types of filters, each by its long name, are for filters of the proxy.
 // +kubebuilder:validation:Enum=%s
 type GlobalConfigType string
-`, attached(filters, "host"), strings.Join(names(filters), ";"), strings.Join(names(globals), ";"))
+`, attached(filters, "host"), strings.Join(names(filters), ";"), strings.Join(append(names(globals), onProxies(filters)...), ";"))
+}
+
+// onProxies are the long names of the types of filters that a proxy may have. A short one may be that of a global config.
+func onProxies(filters []configType) (list []string) {
+	for _, t := range filters {
+		if slices.Contains(t.on, string(model.KindProxy)) {
+			list = append(list, t.name)
+		}
+	}
+	return list
 }
 
 // names are all names of types: the long ones, then the short ones.

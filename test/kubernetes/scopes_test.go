@@ -1,6 +1,8 @@
 package kubernetes_test
 
 import (
+	"fmt"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 )
@@ -49,5 +51,76 @@ spec:
 		By("naming another filter")
 		host("vpn")
 		g.answers("shop.example", map[string]string{"/": "403", "/health": "403", "/vpn": "403"})
+	})
+})
+
+// proxyFilter creates a GlobalConfig of a filter's type.
+func (p place) proxyFilter(name, kind, config, more string) {
+	GinkgoHelper()
+	p.apply("apiVersion: gateway.gatehouse.dev/v1\nkind: GlobalConfig\nmetadata: {name: %s}\nspec: {type: %s, config: %q%s}\n", name, kind, config, more)
+}
+
+var _ = Describe("A filter of a proxy of a cluster", func() {
+	It("applies to all hosts but those that its GlobalConfig exempts, whatever their namespaces write", func() {
+		operators, shop := newPlace(cluster), newPlace(cluster)
+		g := shop.serve("--kubernetes-namespaces", shop.namespace+","+operators.namespace)
+		g.envoy()
+		shop.service("web", backend("blue"))
+		shop.host("web", "shop.example", "web")
+		shop.host("later", "other.example", "web")
+		g.expect("shop.example", "200 blue")
+
+		operators.proxyFilter("office", "vh_filter_ipaccess", nobody, "")
+		g.expect("shop.example", "403")
+		g.expect("other.example", "403")
+		Eventually(operators.row("globalconfig", "office")).Should(HaveSuffix(" True Programmed"))
+		answer, err := g.API.Get(limit(), "/proxy/gatehouse/explain?url=http://shop.example/")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(answer.Body)).To(ContainSubstring("/proxy/gatehouse/filter/" + operators.namespace + ".office_proxy"))
+
+		By("what a namespace can write about it")
+		filterName := operators.namespace + ".office_proxy"
+		shop.filter("office", "vh_filter_ipaccess", `{"allow":["0.0.0.0/0","::/0"]}`)
+		shop.filter("open", "vh_filter_rbac", `{"allow":[{"methods":["GET"]}]}`)
+		for name, spec := range map[string]string{
+			"exempt":  "filters: [{name: office}], routes: [{exempt: {host: [office, office_proxy, " + filterName + "]}, services: [{name: web, port: 80}]}]",
+			"public":  "public: true, filters: [{name: open}], routes: [{public: true, services: [{name: web, port: 80}]}]",
+			"replace": "filters: [{name: office}], routes: [{filters: [{name: office}], services: [{name: web, port: 80}]}]",
+		} {
+			shop.apply("apiVersion: gateway.gatehouse.dev/v1\nkind: GatewayHost\nmetadata: {name: %s}\nspec: {virtualhost: {fqdn: %s.example}, %s}\n", name, name, spec)
+			Eventually(shop.row("gatewayhost", name)).Should(Equal(name + " " + name + ".example gatehouse True Programmed"))
+			g.expect(name+".example", "403")
+		}
+		for _, spec := range []string{
+			"routes: [{exempt: {proxy: [" + filterName + "]}, services: [{name: web, port: 80}]}]", "exempt: [" + filterName + "]", "exemptFilters: [" + filterName + "]",
+		} {
+			_, err := shop.Apply(limit(), "apiVersion: gateway.gatehouse.dev/v1\nkind: GatewayHost\nmetadata: {name: bad}\nspec: {virtualhost: {fqdn: bad.example}, "+spec+"}\n", "-n", shop.namespace)
+			Expect(err).To(MatchError(ContainSubstring("unknown field")), spec)
+		}
+
+		By("exempting a host, and a route of another one")
+		shop.apply(`
+apiVersion: gateway.gatehouse.dev/v1
+kind: GatewayHost
+metadata: {name: later}
+spec:
+  virtualhost: {fqdn: other.example}
+  routes: [{services: [{name: web, port: 80}]}, {name: health, conditions: [{prefix: /health}], services: [{name: web, port: 80}]}]
+`)
+		operators.proxyFilter("office", "vh_filter_ipaccess", nobody,
+			fmt.Sprintf(", exempt: [{namespace: %[1]s, name: web}, {namespace: %[1]s, name: later, routes: [health]}]", shop.namespace))
+		g.expect("shop.example", "200 blue")
+		g.answers("other.example", map[string]string{"/": "403", "/health": "200 blue"})
+
+		By("a mistake in it")
+		operators.proxyFilter("office", "vh_filter_ipaccess", "{", "")
+		Eventually(operators.condition("globalconfig", "office", "Accepted")).Should(ContainSubstring("spec.config: is not JSON"))
+		g.expect("shop.example", "403")
+		g.expect("other.example", "403")
+
+		By("deleting it")
+		operators.kubectl("delete", "globalconfig", "office")
+		g.expect("shop.example", "200 blue")
+		g.expect("exempt.example", "200 blue")
 	})
 })

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -209,9 +210,9 @@ var _ = Describe("The fields", func() {
 		types := func(kind string) (known []string) { // by their long names; the short ones come after them
 			var short []string
 			for _, v := range definitions()[kind].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["type"].Enum {
-				if name := strings.Trim(string(v.Raw), `"`); strings.Contains(name, "_filter_") || strings.HasPrefix(name, "globalconfig_") {
+				if name := strings.Trim(string(v.Raw), `"`); kind == "RouteFilter" && strings.Contains(name, "_filter_") || strings.HasPrefix(name, "globalconfig_") {
 					known = append(known, name)
-				} else {
+				} else if !slices.Contains(onProxies(), name) {
 					short = append(short, name)
 				}
 			}

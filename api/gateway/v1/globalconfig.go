@@ -3,7 +3,7 @@ package v1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // GlobalConfig is a setting for a proxy, or for all proxies of the installation: the limits of a
-// rate-limit domain, or a login for every host.
+// rate-limit domain, a login for every host, or a filter for every host.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -37,6 +37,8 @@ type GlobalConfigList struct {
 }
 
 // GlobalConfigSpec is a setting for a proxy.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.exempt) || !self.type.startsWith('globalconfig_')",message="is for the types of filters",fieldPath=.exempt
 type GlobalConfigSpec struct {
 	// A display name. It has no effect.
 	// +optional
@@ -52,6 +54,28 @@ type GlobalConfigSpec struct {
 	// does not have the proxy, it ignores the object, which belongs to another installation.
 	// +optional
 	Proxy ProxyName `json:"proxy,omitempty"`
+	// For the types of filters: the hosts that the filter does not apply to.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
+	Exempt []ExemptHost `json:"exempt,omitempty"`
+}
+
+// ExemptHost is a GatewayHost, or some of its routes, that a filter of the proxy does not apply to.
+type ExemptHost struct {
+	// The namespace of the GatewayHost.
+	Namespace Namespace `json:"namespace"`
+	// The name of the GatewayHost.
+	Name ObjectName `json:"name"`
+	// The names of its routes that are exempt. Empty means all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Routes []string `json:"routes,omitempty"`
 }
 
 // GetStatus returns the status, to be written.

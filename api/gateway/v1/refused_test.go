@@ -26,6 +26,16 @@ func virtualHost(v string) string { return host("{virtualhost: " + v + "}") }
 // quoted lists words as Kubernetes does.
 func quoted(words []string) string { return `"` + strings.Join(words, `", "`) + `"` }
 
+// onProxies lists the types of filters that a proxy may have.
+func onProxies() (list []string) {
+	for _, name := range model.ConfigTypes(model.KindFilter) {
+		if (&model.Filter{Type: name}).FitsOn(model.KindProxy) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 func filter(spec string) string {
 	return "{apiVersion: gateway.gatehouse.dev/v1beta1, kind: RouteFilter, metadata: {name: bad, namespace: default}, spec: " + spec + "}"
 }
@@ -140,7 +150,17 @@ var _ = DescribeTable("A mistake is refused by the API server", func(ctx context
 	Entry("a filter whose configuration is an object, not text", filter("{type: route_filter_headers, routeFilterConfig: {config: {}}}"),
 		`spec.routeFilterConfig.config: Invalid value: "object": spec.routeFilterConfig.config in body must be of type string: "object"`),
 	Entry("a global config of an unknown type", globalConfig(`{type: globalconfig_unknown, config: "{}"}`),
-		`spec.type: Unsupported value: "globalconfig_unknown": supported values: `+quoted(model.WrittenTypes(model.KindGlobalConfig))),
+		`spec.type: Unsupported value: "globalconfig_unknown": supported values: `+quoted(append(model.WrittenTypes(model.KindGlobalConfig), onProxies()...))),
+	Entry("a filter that cannot be on a proxy", globalConfig(`{type: http_filter_oidc, config: "{}"}`),
+		`spec.type: Unsupported value: "http_filter_oidc": supported values: `+quoted(append(model.WrittenTypes(model.KindGlobalConfig), onProxies()...))),
+	Entry("an exemption from a global config", globalConfig(`{type: globalconfig_ratelimit, config: "{}", exempt: [{namespace: a, name: b}]}`),
+		"spec.exempt: Invalid value: is for the types of filters"),
+	Entry("an exemption of nothing", globalConfig(`{type: vh_filter_rbac, config: "{}", exempt: []}`),
+		"spec.exempt: Invalid value: 0: spec.exempt in body should have at least 1 items"),
+	Entry("an exemption without names", globalConfig(`{type: vh_filter_rbac, config: "{}", exempt: [{routes: [a, a]}]}`),
+		"spec.exempt[0].namespace: Required value", "spec.exempt[0].name: Required value", `spec.exempt[0].routes[1]: Duplicate value: "a"`),
+	Entry("an exemption of no route", globalConfig(`{type: vh_filter_rbac, config: "{}", exempt: [{namespace: a, name: b, routes: [""]}]}`),
+		`spec.exempt[0].routes[0]: Invalid value: "": spec.exempt[0].routes[0] in body should be at least 1 chars long`),
 	Entry("a global config without a configuration", globalConfig("{type: globalconfig_oauth}"), "spec.config: Required value"),
 	Entry("a grant for nobody", grant("{from: [], to: [{kind: Secret}]}"), "spec.from: Invalid value: 0: spec.from in body should have at least 1 items"),
 	Entry("a grant for a Pod", grant("{from: [{kind: Pod, namespace: a}], to: [{kind: ConfigMap}]}"),

@@ -71,7 +71,7 @@ type RouteFilterList struct {
 }
 
 // GlobalConfig is a setting for a proxy, or for all proxies of the installation: the limits of a
-// rate-limit domain, or a login for every host.
+// rate-limit domain, a login for every host, or a filter for every host.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -238,12 +238,12 @@ func (e *exporter) withoutPlace() {
 	}
 	for _, key := range e.source.keys(model.KindProxy, "") {
 		for _, name := range e.source.attached[key][model.KindProxyFilter] {
-			e.add("%s has the filter %q: attach it to services, since no object of Kubernetes is a proxy", key.Path(), name)
+			e.add("%s has the filter %q: attach it to services, or leave it out and write a GlobalConfig of its type", key.Path(), name)
 		}
 	}
 	for key, obj := range e.source.objects {
 		if r, ok := obj.(*model.Route); ok && r.Config.Exempt != nil && len(r.Config.Exempt.Proxy) > 0 {
-			e.add("%s has exempt.proxy in its Route_config: leave it out, since no object of Kubernetes is a proxy with filters", key.Path())
+			e.add("%s has exempt.proxy in its Route_config: leave it out, and write it as exempt of a GlobalConfig", key.Path())
 		}
 	}
 	for _, key := range e.source.keys(model.KindService, "") {
@@ -253,7 +253,7 @@ func (e *exporter) withoutPlace() {
 				"Kubernetes", key.Path())
 		}
 		if len(s.ExemptFilters) > 0 {
-			e.add("%s has Exempt_filters: empty the field, since no object of Kubernetes is a proxy with filters", key.Path())
+			e.add("%s has Exempt_filters: empty the field, and write it as exempt of a GlobalConfig", key.Path())
 		}
 	}
 }

@@ -27,27 +27,31 @@ func (s *scope) routeFilter(o *gatewayv1.RouteFilter) {
 	const at = "spec.routeFilterConfig.config"
 	f := &model.Filter{Name: objectName(s.of.Namespace, s.of.Name), Type: string(o.Spec.Type)}
 	s.filter = filterState{exists: true, typeName: f.TypeName(), onRoutes: f.FitsOn(model.KindRoute)}
-	config, err := model.CompactJSON(o.Spec.RouteFilterConfig.Config)
+	if s.filter.usable = s.readFilter(f, at, o.Spec.RouteFilterConfig.Config); s.filter.usable {
+		s.make(f, "")
+	}
+}
+
+// readFilter reads the JSON of a field into f, with the names of the store. It reports whether the filter can be used.
+func (s *scope) readFilter(f *model.Filter, at, text string) bool {
+	config, err := model.CompactJSON(text)
 	if err != nil {
 		s.problem(at, Invalid, "%s", err)
-		return
+		return false
 	}
 	f.Config = config
 	if s.refuses(f, map[string]string{"Filter_name": "metadata.name", "Filter_type": "spec.type", "Filter_config": at}) {
-		return
+		return false
 	}
 	if !s.clientSecret(at, f) {
-		return
+		return false
 	}
 	names := s.names(at, loginOf(f.Parse().Spec))
 	if f.Config, err = f.MapNames(names.change); err != nil {
 		s.problem(at, Invalid, "%s", err)
-		return
+		return false
 	}
-	if s.filter.usable = names.hold(f.Parse().Names()) &&
-		!s.refuses(f, map[string]string{"Filter_config": at}); s.filter.usable {
-		s.make(f, "")
-	}
+	return names.hold(f.Parse().Names()) && !s.refuses(f, map[string]string{"Filter_config": at})
 }
 
 // clientSecret makes a secret from a client secret given as text, unless the text is the name of

@@ -31,6 +31,13 @@ func (s *scope) globalConfig(u *unit, o *gatewayv1.GlobalConfig) {
 		ID: idOf(s.of), CreateTS: model.At(o.CreationTimestamp.Time),
 		Name: objectName(s.of.Namespace, s.of.Name), Type: string(o.Spec.Type),
 	}
+	if f := s.proxyFilter(string(o.Spec.Type)); f != nil {
+		s.putProxyFilter(f, o)
+		return
+	}
+	if len(o.Spec.Exempt) > 0 {
+		s.problem("spec.exempt", Invalid, "is for the types of filters, and %s is none", g.Type)
+	}
 	if g.TypeName() == model.GlobalConfigACME {
 		s.problem("spec.type", Invalid, "nothing orders certificates here: cert-manager does it in Kubernetes")
 		return

@@ -78,6 +78,7 @@ func (s *scope) gateway(o *gwapi.Gateway) {
 		proxy = s.world.proxies[at]
 	} else {
 		s.make(proxy, "")
+		s.filtersOfAll(proxy.Name)
 	}
 	ports := portsOfListeners(o.Spec.Listeners, proxy)
 	valid := 0

@@ -49,6 +49,8 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 		return
 	}
 	closed := s.virtualHost(svc, &h.Spec)
+	exempt := s.exemptions()
+	svc.ExemptFilters = model.NewTags(exempt[allRoutes])
 	s.make(svc, "")
 	s.make(&model.ProxyService{Proxy: proxy, Service: svc.Name}, "")
 	filters, broken := s.filters("spec.filters", h.Spec.Filters, model.KindService)
@@ -65,7 +67,7 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 	}
 	for _, r := range routes {
 		r.mode = svc.Mode
-		s.exempt(r)
+		s.exempt(r, exempt[r.Name])
 		s.route(r)
 	}
 }
@@ -188,14 +190,18 @@ func (s *scope) filters(at string, list []gatewayv1.FilterReference, on model.Ki
 }
 
 // exempt gives the filters of the host from which a route is exempt their names in the store, where names of another
-// namespace's filters have no place.
-func (s *scope) exempt(r *routeReading) {
+// namespace's filters have no place, and adds the filters of proxies from which GlobalConfigs exempt the route.
+func (s *scope) exempt(r *routeReading, ofProxy []string) {
+	if r.Config.Exempt == nil && len(ofProxy) > 0 {
+		r.Config.Exempt = &model.Exempt{}
+	}
 	if r.Config.Exempt == nil {
 		return
 	}
 	for i, name := range r.Config.Exempt.Service {
 		r.Config.Exempt.Service[i] = objectName(s.of.Namespace, name)
 	}
+	r.Config.Exempt.Proxy = ofProxy
 }
 
 // route makes a route, its links, and the objects that they need.

@@ -26,6 +26,8 @@ type result struct {
 	ignored bool
 	// filter is what hosts need to know of a RouteFilter.
 	filter filterState
+	// onAll is the filter of a GlobalConfig that is on all proxies; empty means none.
+	onAll string
 	resultAPI
 }
 

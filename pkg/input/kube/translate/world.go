@@ -53,6 +53,10 @@ type World struct {
 	users map[Ref]map[Ref]struct{}
 	// claims are the units that claim something that only one can have; the first one has it.
 	claims map[claim][]*unit
+	// exempt are the routes that a filter of the proxy does not apply to, by host and GlobalConfig; none means all.
+	exempt map[Ref]map[Ref][]string
+	// onAll are the filters that are on all proxies, those of Gateways included.
+	onAll map[string]struct{}
 	// dirty are the units to translate, by kind.
 	dirty map[string]map[Ref]struct{}
 	// stale are the Services whose endpoints changed.
@@ -91,7 +95,7 @@ func New(proxies []*model.Proxy, hosts HostNames) *World {
 		services: map[Ref]*corev1.Service{}, slices: map[Ref]map[string]*discoveryv1.EndpointSlice{}, sliceOf: map[Ref]Ref{},
 		grants: map[string]map[string]*gatewayv1.ReferenceGrant{}, secrets: map[Ref]*secretState{}, unread: map[Ref]bool{},
 		unreadable: map[string]string{}, units: map[Ref]*unit{}, users: map[Ref]map[Ref]struct{}{},
-		claims: map[claim][]*unit{}, dirty: map[string]map[Ref]struct{}{}, stale: map[Ref]struct{}{}, outcome: newOutcome(),
+		claims: map[claim][]*unit{}, exempt: map[Ref]map[Ref][]string{}, onAll: map[string]struct{}{}, dirty: map[string]map[Ref]struct{}{}, stale: map[Ref]struct{}{}, outcome: newOutcome(),
 		gatewayAPI: newGatewayAPI(),
 	}
 	w.SetProxies(proxies)
@@ -151,7 +155,8 @@ func (w *World) Upsert(object metav1.Object) {
 	case *gatewayv1.GlobalConfig:
 		ref.Kind = gatewayv1.KindGlobalConfig
 		old, _ := w.objectOf(ref).(*gatewayv1.GlobalConfig)
-		w.putUnit(ref, o, old != nil && old.Spec == o.Spec)
+		w.putUnit(ref, o, old != nil && reflect.DeepEqual(old.Spec, o.Spec))
+		w.setExempt(ref, exemptionsOf(old), o.Spec.Exempt)
 	case *gatewayv1.ReferenceGrant:
 		w.putGrant(ref, o)
 	case *corev1.Service:
@@ -171,6 +176,9 @@ func (w *World) Upsert(object metav1.Object) {
 // Delete records that an object is gone.
 func (w *World) Delete(ref Ref) {
 	if u := w.units[ref]; u != nil && ref.Kind != kindProxy {
+		if o, ok := u.object.(*gatewayv1.GlobalConfig); ok {
+			w.setExempt(ref, exemptionsOf(o), nil)
+		}
 		u.object = nil
 		w.claim(u, nil)
 		w.mark(ref)
@@ -392,6 +400,9 @@ func (w *World) translate(u *unit) {
 	u.result = now
 	if u.ref.Kind == gatewayv1.KindRouteFilter && (old.filter != now.filter || old.closed() != now.closed()) {
 		w.markUsers(u.ref)
+	}
+	if old.onAll != now.onAll {
+		w.replaceOnAll(old.onAll, now.onAll)
 	}
 	if old.class != now.class || !reflect.DeepEqual(old.state, now.state) {
 		w.markUsers(u.ref)
