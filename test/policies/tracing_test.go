@@ -21,7 +21,7 @@ func traced() policy {
 			{`{"sampling":-1}`, "Filter_config.sampling", "-1 is neither 0 nor between 0.01 and 100"},
 			{`{"sampling":"all"}`, "Filter_config.sampling", "must be a number, not a string"},
 			{`{"tags":[{"name":"a","header":"Cookie"}]}`, "Filter_config.tags[0].header", `"Cookie" has credentials, which do not belong into traces and logs`},
-			{`{"tags":[{"name":"a"}]}`, "Filter_config.tags[0]", "needs exactly one of value, header, response_header"},
+			{`{"tags":[{"name":"a"}]}`, "Filter_config.tags[0]", "needs exactly one of value, header, response_header, consumer"},
 			{`{"tags":[{"name":"a b","value":"c"}]}`, "Filter_config.tags[0].name", `"a b" is not a name of up to 256 visible ASCII characters`},
 		},
 	}

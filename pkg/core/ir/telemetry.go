@@ -29,12 +29,14 @@ type Tracing struct {
 	Tags          []TraceTag `json:"tags,omitempty"`
 }
 
-// TraceTag is a tag of spans, with one of a text, a header of the request and a header of the response.
+// TraceTag is a tag of spans, with one of a text, a header of the request, a header of the response and what is known of
+// the consumer.
 type TraceTag struct {
 	Name           string `json:"name"`
 	Value          string `json:"value,omitempty"`
 	Header         string `json:"header,omitempty"`
 	ResponseHeader string `json:"responseHeader,omitempty"`
+	Consumer       string `json:"consumer,omitempty"`
 }
 
 // AccessLog is a log of requests.
@@ -71,7 +73,7 @@ type LogPart struct {
 	Field string `json:"field,omitempty"`
 }
 
-// LogField is a field of a log, with one of a text, a header of the request, a header of the response and a claim.
+// LogField is a field of a log, with one of the others.
 type LogField struct {
 	Name           string `json:"name"`
 	Value          string `json:"value,omitempty"`
@@ -80,6 +82,8 @@ type LogField struct {
 	Claim          string `json:"claim,omitempty"`
 	// TLV is a name of ProxyProtocol.TLVs.
 	TLV string `json:"tlv,omitempty"`
+	// Consumer is what is known of the consumer: model.RecordedName or model.RecordedGroups.
+	Consumer string `json:"consumer,omitempty"`
 }
 
 // LogOnly selects the requests that meet any of these. Zero values select none.

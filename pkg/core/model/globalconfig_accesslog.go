@@ -55,7 +55,8 @@ type AccessLogConfig struct {
 	Always bool `json:"always,omitempty"`
 }
 
-// LogField is a field of an access log. Exactly one of value, header, response_header, claim and tlv says what it has.
+// LogField is a field of an access log. Exactly one of value, header, response_header, claim, tlv and consumer says what it
+// has.
 type LogField struct {
 	// +required
 	// +minLength=1
@@ -70,6 +71,10 @@ type LogField struct {
 	Claim string `json:"claim,omitempty"`
 	// The first 256 bytes of what a load balancer said, by the name that a globalconfig_proxyprotocol gives it. Not for text.
 	TLV string `json:"tlv,omitempty"`
+	// What an http_filter_consumer has found: the name of the consumer, or its groups with commas between them. Without such
+	// a filter, there is none, whatever a client sends.
+	// +enum=[RecordedName, RecordedGroups]
+	Consumer string `json:"consumer,omitempty"`
 }
 
 // LogOnly selects requests. One that meets any of these is logged.
@@ -198,7 +203,8 @@ func (v *validator) logFields(field string, fields []LogField) {
 		if f.TLV != "" {
 			v.tlvName(at+".tlv", f.TLV)
 		}
-		v.recorded(at, f.Value, map[string]string{"header": f.Header, "response_header": f.ResponseHeader}, f.Claim, f.TLV)
+		v.recorded(at, f.Value, map[string]string{"header": f.Header, "response_header": f.ResponseHeader},
+			other{"claim", f.Claim}, other{"tlv", f.TLV}, v.recordedConsumer(at, f.Consumer))
 	}
 }
 

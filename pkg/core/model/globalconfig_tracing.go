@@ -50,7 +50,7 @@ type Credential struct {
 	Header string `json:"header,omitempty"`
 }
 
-// TraceTag is a tag of spans. Exactly one of value, header and response_header says what it has.
+// TraceTag is a tag of spans. Exactly one of value, header, response_header and consumer says what it has.
 type TraceTag struct {
 	// +required
 	// +minLength=1
@@ -61,7 +61,17 @@ type TraceTag struct {
 	Header string `json:"header,omitempty"`
 	// The first 256 bytes of a header of the response.
 	ResponseHeader string `json:"response_header,omitempty"`
+	// What an http_filter_consumer has found: the name of the consumer, or its groups with commas between them. A request
+	// without it has no tag.
+	// +enum=[RecordedName, RecordedGroups]
+	Consumer string `json:"consumer,omitempty"`
 }
+
+// What a tag or a field says of the consumer of a request.
+const (
+	RecordedName   = "name"
+	RecordedGroups = "groups"
+)
 
 // What happens to the traceparent of a client.
 const (
@@ -125,7 +135,7 @@ func (v *validator) traceTags(field string, tags []TraceTag) {
 			v.add(at+".name", "%q is a tag twice", t.Name)
 		}
 		seen[t.Name] = true
-		v.recorded(at, t.Value, map[string]string{"header": t.Header, "response_header": t.ResponseHeader})
+		v.recorded(at, t.Value, map[string]string{"header": t.Header, "response_header": t.ResponseHeader}, v.recordedConsumer(at, t.Consumer))
 	}
 }
 
@@ -139,17 +149,27 @@ func (v *validator) recordedName(field, name string) {
 	}
 }
 
+// other is what a tag or a field may have besides a text and headers.
+type other struct{ name, value string }
+
+func (v *validator) recordedConsumer(at, which string) other {
+	if which != "" {
+		v.oneOf(at+".consumer", which, []string{RecordedName, RecordedGroups})
+	}
+	return other{"consumer", which}
+}
+
 // recorded accepts what a tag or a field has: one of a text, a header and others.
-func (v *validator) recorded(at, value string, headers map[string]string, others ...string) {
-	set := 0
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
+func (v *validator) recorded(at, value string, headers map[string]string, others ...other) {
+	names, set := slices.Sorted(maps.Keys(headers)), 0
+	for _, name := range names {
 		if headers[name] != "" {
 			set++
 			v.recordedHeader(at+"."+name, headers[name])
 		}
 	}
-	for _, other := range append(others, value) {
-		if other != "" {
+	for _, o := range append(others, other{"", value}) {
+		if o.value != "" {
 			set++
 		}
 	}
@@ -157,12 +177,8 @@ func (v *validator) recorded(at, value string, headers map[string]string, others
 		v.add(at+".value", "has more than %d characters", maxTagText)
 	}
 	if set != 1 {
-		names := slices.Sorted(maps.Keys(headers))
-		if len(others) > 0 {
-			names = append(names, "claim")
-		}
-		if len(others) > 1 {
-			names = append(names, "tlv")
+		for _, o := range others {
+			names = append(names, o.name)
 		}
 		v.add(at, "needs exactly one of value, %s", strings.Join(names, ", "))
 	}

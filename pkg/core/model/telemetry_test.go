@@ -39,6 +39,18 @@ var _ = Describe("Spans and logs", func() {
 		}))
 	})
 
+	DescribeTable("may have the consumer, from one source", func(kind, config string, want ...string) {
+		Expect(refusals(kind, config)).To(HaveExactElements(want))
+	},
+		Entry(nil, model.GlobalConfigAccessLog, `{"text":"{who} {in}","fields":[{"name":"who","consumer":"name"},{"name":"in","consumer":"groups"}]}`),
+		Entry(nil, model.GlobalConfigTracing, `{"upstream":"c","tags":[{"name":"who","consumer":"name"},{"name":"in","consumer":"groups"}]}`),
+		Entry(nil, model.GlobalConfigAccessLog, `{"fields":[{"name":"who","consumer":"key"}]}`, `config.fields[0].consumer "key" is not one of name, groups`),
+		Entry(nil, model.GlobalConfigAccessLog, `{"fields":[{"name":"who","consumer":"name","header":"x-who"}]}`,
+			"config.fields[0] needs exactly one of value, header, response_header, claim, tlv, consumer"),
+		Entry(nil, model.GlobalConfigTracing, `{"upstream":"c","tags":[{"name":"who","consumer":"name","header":"x-who"}]}`,
+			"config.tags[0] needs exactly one of value, header, response_header, consumer"),
+	)
+
 	DescribeTable("have no header with a secret", func(header, message string) {
 		for kind, config := range map[string]string{
 			model.GlobalConfigTracing:   `{"upstream":"c","tags":[{"name":"a","header":%[1]q},{"name":"b","response_header":%[1]q}],"force_header":%[1]q}`,

@@ -203,6 +203,8 @@ func fieldsOf(log ir.AccessLog, formats map[string]string) map[string]string {
 			}
 		case f.TLV != "":
 			fields[f.Name] = tlvFormat(f.TLV)
+		case f.Consumer != "":
+			fields[f.Name] = seam.ConsumerFormat(f.Consumer)
 		default:
 			fields[f.Name] = literal(f.Value)
 		}

@@ -1,5 +1,7 @@
 package seam
 
+import "github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+
 // These filters say in the request's metadata who the client is, for later filters and the access log.
 const (
 	// TokenFilter has the claims of a verified token under Claims.
@@ -14,3 +16,13 @@ const (
 	ConsumerName   = "name"
 	ConsumerGroups = "groups"
 )
+
+// ConsumerFormat is the format of logs and spans for what is known of the consumer: model.RecordedName, or RecordedGroups.
+// Neither has a character that could break a line.
+func ConsumerFormat(which string) string {
+	name := ConsumerName
+	if which == model.RecordedGroups {
+		name = ConsumerGroups
+	}
+	return "%DYNAMIC_METADATA(" + Consumer + ":" + name + "):256%"
+}

@@ -14,6 +14,8 @@ func TraceTags(tags []ir.TraceTag) (list []*tracingv3.CustomTag) {
 			list = append(list, TraceTag(t.Name, "%REQ("+t.Header+"):256%"))
 		case t.ResponseHeader != "":
 			list = append(list, TraceTag(t.Name, "%RESP("+t.ResponseHeader+"):256%"))
+		case t.Consumer != "":
+			list = append(list, TraceTag(t.Name, ConsumerFormat(t.Consumer)))
 		default:
 			list = append(list, &tracingv3.CustomTag{Tag: t.Name, Type: &tracingv3.CustomTag_Literal_{
 				Literal: &tracingv3.CustomTag_Literal{Value: t.Value},
