@@ -177,6 +177,55 @@ var _ = Describe("An HTTPRoute", func() {
 		Eventually(e.parent("foreign", "ResolvedRefs")).Should(Equal("False RefNotPermitted"))
 	})
 
+	It("changes the headers for one backend, in its share, and copies requests to several", func() {
+		e := newEdge(nil)
+		green, seen := backend("green"), make(chan *http.Request, 100)
+		for name, b := range map[string]*testkit.Backend{"blue": backend("blue"), "green": green, "red": backend("red")} {
+			e.service(name, b)
+		}
+		e.listeners(anyHTTP)
+		part := func(name, more string) string {
+			return "{name: " + name + ", port: 80, " + more + `filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: x-part, value: ` + name + `}]}},
+      {type: ResponseHeaderModifier, responseHeaderModifier: {set: [{name: x-by, value: ` + name + `}]}}]}`
+		}
+		const mirror = "{type: RequestMirror, requestMirror: {backendRef: {name: green, port: 80}}}"
+		e.route(e.place, "shop", `
+  hostnames: [shop.example]
+  rules:
+  - matches: [{path: {value: /even}}]
+    backendRefs: [`+part("blue", "")+`, `+part("red", "")+`, {name: nowhere, port: 80, weight: 0}]
+  - matches: [{path: {value: /one}}]
+    backendRefs: [`+part("blue", "weight: 1000000, ")+`, `+part("red", "weight: 0, ")+`, {name: green, port: 80, weight: 0}]
+  - matches: [{path: {value: /half}}]
+    backendRefs: [`+part("blue", "")+`, {name: nowhere, port: 80}]
+  - {matches: [{path: {value: /copied}}], filters: [`+mirror+`, `+mirror+`], backendRefs: [{name: blue, port: 80}]}
+  - matches: [{path: {value: /pages}}]
+    filters: [{type: CORS, cors: {allowOrigins: ["*"], allowMethods: ["*"], allowHeaders: ["*"], exposeHeaders: ["*", x-a], allowCredentials: true}}]
+    backendRefs: [{name: blue, port: 80}]`)
+		count := func(request string, n int) map[string]int {
+			got := map[string]int{}
+			for range n {
+				got[e.ask(request, "x-part", "x-by")]++
+			}
+			return got
+		}
+		Eventually(func() string { return e.ask("GET shop.example /one x-part:forged", "x-part", "x-by") }).Should(Equal("200 blue x-part=blue x-by=blue"), e.Stderr.String)
+		Expect(count("GET shop.example /even", 200)).To(And(HaveLen(2), HaveKeyWithValue("200 blue x-part=blue x-by=blue", BeNumerically("~", 100, 40)), HaveKey("200 red x-part=red x-by=red")))
+		Expect(count("GET shop.example /one", 20)).To(Equal(map[string]int{"200 blue x-part=blue x-by=blue": 20}))
+		Expect(count("GET shop.example /half", 200)).To(And(HaveLen(2), HaveKeyWithValue("500 x-part= x-by=blue", BeNumerically("~", 100, 40))))
+		green.Watch(seen)
+		Expect(e.ask("GET shop.example /copied")).To(Equal("200 blue"))
+		for range 2 {
+			Eventually(seen).Should(Receive())
+		}
+		const page = " origin:https://any.example"
+		Expect(e.ask("GET shop.example /pages"+page, "access-control-allow-origin", "access-control-allow-credentials", "access-control-expose-headers")).To(
+			Equal("200 blue access-control-allow-origin=https://any.example access-control-allow-credentials=true access-control-expose-headers=x-a"))
+		Expect(e.ask("OPTIONS shop.example /pages access-control-request-method:PUT access-control-request-headers:x-b,x-c"+page,
+			"access-control-allow-origin", "access-control-allow-methods", "access-control-allow-headers")).To(
+			Equal("200 access-control-allow-origin=https://any.example access-control-allow-methods=PUT access-control-allow-headers=x-b,x-c"))
+	})
+
 	It("closes a rule with something that is not supported, and says so", func() {
 		e := newEdge(nil)
 		e.service("web", backend("blue"))
@@ -184,9 +233,9 @@ var _ = Describe("An HTTPRoute", func() {
 		const good = `{matches: [{path: {value: /good}}], backendRefs: [{name: web, port: 80}]}`
 		for name, rule := range map[string]string{
 			"extension": `{filters: [{type: ExtensionRef, extensionRef: {group: example.com, kind: Filter, name: x}}], backendRefs: [{name: web, port: 80}]}`,
-			"backend":   `{backendRefs: [{name: web, port: 80, filters: [{type: RequestHeaderModifier, requestHeaderModifier: {remove: [x-a]}}]}]}`,
+			"backend":   `{backendRefs: [{name: web, port: 80, filters: [{type: RequestMirror, requestMirror: {backendRef: {name: web, port: 80}}}]}]}`,
+			"inner":     `{backendRefs: [{name: web, port: 80, filters: [{type: RequestHeaderModifier, requestHeaderModifier: {remove: [x-forwarded-for]}}]}]}`,
 			"header":    `{filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: x-forwarded-for, value: "1.2.3.4"}]}}], backendRefs: [{name: web, port: 80}]}`,
-			"mirrors":   `{filters: [{type: RequestMirror, requestMirror: {backendRef: {name: web, port: 80}}}, {type: RequestMirror, requestMirror: {backendRef: {name: web, port: 80}}}], backendRefs: [{name: web, port: 80}]}`,
 		} {
 			e.route(e.place, name, fmt.Sprintf("  hostnames: [%s.example]\n  rules: [%s]", name, rule))
 			e.route(e.place, name+"-part", fmt.Sprintf("  hostnames: [%s-part.example]\n  rules: [%s, %s]", name, rule, good))

@@ -40,10 +40,12 @@ func canary() policy {
 			{what: "a path that no route has", path: "/nowhere", off: "404", on: "404", changed: "404", both: "404"},
 		},
 		refusals: []refusal{
-			{`{"upstreams":[]}`, "Filter_config.upstreams", `has 0 upstreams; give 1 to 10, such as [{"name":"blue","weight":95},{"name":"green","weight":5}]`},
+			{`{"upstreams":[]}`, "Filter_config.upstreams", `has 0 upstreams; give 1 to 16, such as [{"name":"blue","weight":95},{"name":"green","weight":5}]`},
 			{`{"upstreams":[{"name":"blue","weight":0}]}`, "Filter_config.upstreams", "has only weights of 0, so no upstream would answer"},
 			{`{"upstreams":[{"name":"blue","weight":1},{"name":"blue","weight":1}]}`, "Filter_config.upstreams[1].name", `"blue" is in the list twice`},
 			{`{"upstreams":[{"name":"blue","weight":-1},{"name":"green","weight":2}]}`, "Filter_config.upstreams[0].weight", "-1 is not between 0 and 1000000"},
+			{`{"upstreams":[{"name":"blue","weight":1,"request":{"set":{"host":"a.test"}}}]}`, "Filter_config.upstreams[0].request.set.host", `"host" cannot be changed; the rewrite of Route_config changes path and host`},
+			{`{"upstreams":[{"name":"blue","weight":1,"response":{"set":{"server":"a"}}}]}`, "Filter_config.upstreams[0].response", `"server" is set by the gateway and cannot be changed`},
 			{`{"upstreams":[{"name":"blue","weight":1}],"sticky":"ip"}`, "Filter_config.sticky", `"ip" is not one of cookie, none`},
 			{`{"upstreams":[{"name":"blue","weight":1}],"header":{"name":":path","value":"/"}}`, "Filter_config.header.name", `":path" is not a header that can select an upstream`},
 			{`{"upstreams":[{"name":"blue","weight":1}],"header":{"name":"x-a","value":""}}`, "Filter_config.header.value", "is empty; use remove to remove a header"},
@@ -87,6 +89,26 @@ var _ = Describe("A canary with a cookie", func() {
 		By("removing the share")
 		w.configure(fmt.Sprintf(weights, 1, 0))
 		Expect(from(w.send(request{header: []string{"Cookie: gh-canary-f=green"}}))).To(Equal("200 blue"))
+	})
+
+	It("changes the headers of each upstream's requests and answers", func() {
+		w := newWorld(canary())
+		w.configure(`{"upstreams":[
+			{"name":"blue","weight":1,"request":{"set":{"x-part":"blue 5%"},"add":{"x-more":"own"},"remove":["x-gone"]},"response":{"set":{"x-by":"b"},"remove":["content-type"]}},
+			{"name":"green","weight":0,"request":{"set":{"x-part":"green"}}}],"header":{"name":"x-canary","value":"1"}}`)
+		w.attach(onRoute)
+		sent := []string{"X-Part: forged", "X-More: client", "X-Gone: 1"}
+		a := w.send(request{header: sent})
+		Expect(a.seen).To(HaveKeyWithValue("X-Part", []string{"blue 5%"}))
+		Expect(a.seen).To(HaveKeyWithValue("X-More", []string{"client", "own"}))
+		Expect(a.seen).NotTo(HaveKey("X-Gone"))
+		Expect(a.header).To(HaveKeyWithValue("X-By", []string{"b"}))
+		Expect(a.header).NotTo(HaveKey("Content-Type"))
+		a = w.send(request{header: append(sent, "X-Canary: 1")})
+		Expect(from(a)).To(Equal("200 green"))
+		Expect(a.seen).To(HaveKeyWithValue("X-Part", []string{"green"}))
+		Expect(a.seen).To(HaveKeyWithValue("X-Gone", []string{"1"}))
+		Expect(a.header).NotTo(HaveKey("X-By"))
 	})
 
 	It("loses no request while its weights change", func() {

@@ -77,6 +77,7 @@ func cors() policy {
 		},
 		refusals: []refusal{
 			{`{}`, "Filter_config.origins", `is required; list the origins whose pages may read the answers, such as ["https://app.example.com"]`},
+			{`{"origins":["*","https://a.test"],"credentials":true,"any_origin_credentials":true}`, "Filter_config.origins", `"*" matches all origins; remove the others`},
 			{`{"origins":["*"],"credentials":true}`, "Filter_config.origins", `"*" and credentials together would let any page act as the user; name the origins`},
 			{`{"origins":["*","https://a.test"]}`, "Filter_config.origins", `"*" matches all origins; remove the others`},
 			{`{"origins":["null"]}`, "Filter_config.origins", `browsers send "null" for pages without an origin, which anybody can make; remove it`},

@@ -72,6 +72,19 @@ var _ = Describe("A mirror", func() {
 		Expect(from(w.send(secret))).To(Equal("200 blue"))
 	})
 
+	It("is one of several, and each of them receives copies", func() {
+		w := newWorld(mirror())
+		seen := make(chan *http.Request, 100)
+		w.post("/filter", "Filter_name=own", "Filter_type=route_filter_mirror", `Filter_config={"upstream":"green","strip_credentials":false}`)
+		w.attach(onRoute, "/service/shop/route/root/filter/own")
+		w.green.Watch(seen)
+		Expect(from(w.send(request{header: []string{"Cookie: a=b"}}))).To(Equal("200 blue"))
+		var first, second *http.Request
+		Eventually(seen).Should(Receive(&first))
+		Eventually(seen).Should(Receive(&second))
+		Expect([]string{first.Header.Get("Cookie"), second.Header.Get("Cookie")}).To(ConsistOf("", "a=b"))
+	})
+
 	It("that does not answer, or does not read, delays nobody", func() {
 		w := newWorld(mirror())
 		const requests = 20

@@ -219,19 +219,23 @@ func addHostFilters(h *ir.Host, t *model.ServiceTree, s Settings) *model.Conditi
 	return nil
 }
 
-// addLast is addTo for the last filter of the type on a route, or else on its service.
+// addLast is addTo for the last filter of the type on a route, or else on its service; for all of them if there may be
+// several.
 func (ft filterType) addLast(
 	r *ir.Route, add func(*ir.Route, model.Spec, seam.Place) error, t *model.RouteTree, s Settings,
 ) (what string) {
 	if add == nil {
 		return ""
 	}
-	for _, f := range slices.Backward(slices.Concat(t.ServiceFilters, t.Filters)) {
-		if f.Type == ft.name {
-			return ft.addTo(r, add, []*model.ParsedFilter{f}, t, s)
-		}
+	others := func(f *model.ParsedFilter) bool { return f.Type != ft.name }
+	chosen := slices.DeleteFunc(slices.Clone(t.Filters), others)
+	if len(chosen) == 0 {
+		chosen = slices.DeleteFunc(slices.Clone(t.ServiceFilters), others)
 	}
-	return ""
+	if len(chosen) > 1 && !ft.Several {
+		chosen = chosen[len(chosen)-1:]
+	}
+	return ft.addTo(r, add, chosen, t, s)
 }
 
 // addTo adds those of filters that have the type. It returns what is wrong with one of them.

@@ -57,6 +57,14 @@ var _ = Describe("Two filters in one place", func() {
 	},
 		Entry(nil, "login", "jwt"), Entry(nil, "jwt", "users"), Entry(nil, "users", "login"), Entry(nil, "either", "jwt"), Entry(nil, "keys", "either"), Entry(nil, "login", "either"),
 	)
+	It("are at most 8 mirrors", func() {
+		mirrors := make([]*model.ParsedFilter, 8)
+		for i := range mirrors {
+			mirrors[i] = parsed("copy", model.FilterMirror, nil)
+		}
+		Expect(compile.Clash(append(mirrors, filters["headers"]))).To(BeEmpty())
+		Expect(compile.Clash(append(mirrors, mirrors[0]))).To(Equal("has 9 filters of type route_filter_mirror, of which 8 are allowed,"))
+	})
 	DescribeTable("do not conflict otherwise", func(one, other string) {
 		Expect(compile.Clash([]*model.ParsedFilter{filters[one], filters[other]})).To(BeEmpty())
 	},

@@ -321,6 +321,9 @@ type WeightedCluster struct {
 	Share int `json:"share"`
 	// SetCookie is added to the cluster's responses; empty adds nothing.
 	SetCookie string `json:"setCookie,omitempty"`
+	// Request and Response are changes of the headers of its requests and responses: first those that remove.
+	Request  []HeaderChange `json:"request,omitempty"`
+	Response []HeaderChange `json:"response,omitempty"`
 }
 
 // Cluster is a set of endpoints with equal settings.

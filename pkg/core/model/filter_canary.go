@@ -13,7 +13,7 @@ import (
 type CanaryFilter struct {
 	// +required
 	// +minItems=1
-	// +maxItems=10
+	// +maxItems=16
 	Upstreams []CanaryUpstream `json:"upstreams"`
 	// With cookie, a returning client with cookies gets the same upstream, as long as the upstream's weight is not 0.
 	// +enum=[cookie, none]
@@ -33,6 +33,9 @@ type CanaryUpstream struct {
 	// +minimum=0
 	// +maximum=1000000
 	Weight int `json:"weight"`
+	// Changes of the headers of requests to this upstream, and of its answers, after those of route_filter_headers.
+	Request  HeaderChanges `json:"request"`
+	Response HeaderChanges `json:"response"`
 }
 
 // CanaryHeader is a header with exactly this value.
@@ -56,7 +59,7 @@ func readCanary(v *validator, at, name string, config JSON) Spec {
 	if !v.decode(at, config, &f) {
 		return &f
 	}
-	const most = 10
+	const most = 16
 	if n := len(f.Upstreams); n < 1 || n > most {
 		v.add(at+".upstreams", `has %d upstreams; give 1 to %d, `+
 			`such as [{"name":"blue","weight":95},{"name":"green","weight":5}]`, n, most)
@@ -69,6 +72,7 @@ func readCanary(v *validator, at, name string, config JSON) Spec {
 		if slices.ContainsFunc(f.Upstreams[:i], func(o CanaryUpstream) bool { return o.Name == u.Name }) {
 			v.add(field+".name", "%q is in the list twice", u.Name)
 		}
+		v.headerChanges(field, false, u.Request, u.Response)
 		total += u.Weight
 	}
 	if len(f.Upstreams) > 0 && total == 0 {

@@ -34,6 +34,8 @@ type CORSFilter struct {
 	MaxAge *int `json:"max_age"`
 	// Pages may send cookies and certificates, so that they act as the user.
 	Credentials bool `json:"credentials"`
+	// Allows credentials together with the origin "*": every page that a user opens acts as the user.
+	AnyOriginCredentials bool `json:"any_origin_credentials"`
 }
 
 // Origin is an origin as browsers send it, such as https://app.example.com, or an object with an RE2 expression that
@@ -109,7 +111,7 @@ func (f *CORSFilter) checkOrigins(v *validator, field string) {
 		v.add(field, "has %d entries; at most %d are allowed; one expression can match many origins", len(f.Origins),
 			maxOrigins)
 		return
-	case all && f.Credentials:
+	case all && f.Credentials && !f.AnyOriginCredentials:
 		v.add(field, `"*" and credentials together would let any page act as the user; name the origins`)
 		return
 	case all && len(f.Origins) > 1:
@@ -165,6 +167,9 @@ func (v *validator) corsNames(field string, list []string) {
 // Advice says what works, but probably not as intended.
 func (f *CORSFilter) Advice() []string {
 	var list []string
+	if f.Credentials && slices.Contains(f.Origins, Origin{Exact: AnyOrigin}) {
+		list = append(list, "any page that a user opens acts as the user (any_origin_credentials)")
+	}
 	for _, o := range f.Origins {
 		for _, hole := range originHoles(o.Regex) {
 			list = append(list, "origins has the expression "+o.Regex+", "+hole)

@@ -41,7 +41,6 @@ var _ = DescribeTable("A canary", func(config, field string, used ...model.Key) 
 },
 	Entry("has two upstreams", `{"upstreams":[{"name":"a","weight":1},{"name":"b"}]}`, "", model.UpstreamKey("a"), model.UpstreamKey("b")),
 	Entry("has no upstreams", `{}`, ".upstreams"),
-	Entry("has eleven upstreams", `{"upstreams":[{"name":"a","weight":1},{"name":"b"},{"name":"c"},{"name":"d"},{"name":"e"},{"name":"f"},{"name":"g"},{"name":"h"},{"name":"i"},{"name":"j"},{"name":"k"}]}`, ".upstreams"),
 	Entry("has an upstream without a name", `{"upstreams":[{"weight":1}]}`, ".upstreams[0].name"),
 	Entry("has no weight", `{"upstreams":[{"name":"a"}]}`, ".upstreams"),
 	Entry("has a hop-by-hop header", `{"upstreams":[{"name":"a","weight":1}],"header":{"name":"TE","value":"a"}}`, ".header.name"),

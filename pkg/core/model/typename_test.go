@@ -74,7 +74,7 @@ var _ = Describe("The short name of a type", func() {
 		}
 		Expect(slices.Sorted(maps.Keys(found))).To(Equal([]string{
 			"core/compile/telemetry.go", "core/filter/bodylimit/bodylimit.go", "core/filter/credential/credential.go",
-			"core/filter/credential/login.go", "core/filter/grpc/json.go", "diagnostics/logintest/subject.go",
+			"core/filter/credential/login.go", "core/filter/grpc/json.go", "core/filter/mirror/mirror.go", "diagnostics/logintest/subject.go",
 			"xds/pipeline/login.go", "xds/pipeline/scope.go",
 		}))
 	})

@@ -38,7 +38,7 @@ var _ = Describe("A cookie", func() {
 		r := &ir.Route{Forward: &ir.Forward{
 			Clusters: []ir.WeightedCluster{{Cluster: blue, Share: 1}},
 			Filters: ir.Filters{
-				"affinity": &affinity.Affinity{Cookie: "node"}, "mirror": &mirror.Mirror{Cluster: "blue", Millionths: 5000},
+				"affinity": &affinity.Affinity{Cookie: "node"}, "mirror": []mirror.Mirror{{Cluster: "blue", Millionths: 5000}},
 			},
 		}}
 		a := ask(forwardingState(&ir.Host{}, r, blue), "http://shop.test/")

@@ -203,21 +203,35 @@ func applyClusters(out *routev3.RouteAction, clusters []ir.WeightedCluster) {
 			out.HashPolicy = []*routev3.RouteAction_HashPolicy{seam.AddressHash()}
 		}
 	}
-	if len(clusters) == 1 {
+	if len(clusters) == 1 && len(clusters[0].Request)+len(clusters[0].Response) == 0 {
 		out.ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: clusters[0].Name}
 		return
 	}
 	weighted := &routev3.WeightedCluster{}
 	for _, c := range clusters {
 		one := &routev3.WeightedCluster_ClusterWeight{Name: c.Name, Weight: u32(c.Share)}
+		one.RequestHeadersToAdd, one.RequestHeadersToRemove = headerOptions(c.Request)
+		one.ResponseHeadersToAdd, one.ResponseHeadersToRemove = headerOptions(c.Response)
 		if c.SetCookie != "" {
-			one.ResponseHeadersToAdd = []*corev3.HeaderValueOption{{
+			one.ResponseHeadersToAdd = append(one.ResponseHeadersToAdd, &corev3.HeaderValueOption{
 				Header: &corev3.HeaderValue{Key: "set-cookie", Value: c.SetCookie}, AppendAction: corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD,
-			}}
+			})
 		}
 		weighted.Clusters = append(weighted.Clusters, one)
 	}
 	out.ClusterSpecifier = &routev3.RouteAction_WeightedClusters{WeightedClusters: weighted}
+}
+
+// headerOptions translates changes of headers. Envoy removes before it adds.
+func headerOptions(changes []ir.HeaderChange) (add []*corev3.HeaderValueOption, remove []string) {
+	for _, c := range changes {
+		if c.Action == ir.HeaderRemove {
+			remove = append(remove, c.Name)
+		} else {
+			add = append(add, seam.HeaderOption(c))
+		}
+	}
+	return add, remove
 }
 
 func applyRewrite(out *routev3.RouteAction, r ir.Rewrite, m ir.Match) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
@@ -16,7 +18,33 @@ import (
 func Filter() seam.Filter {
 	c := seam.LastOf(divide, split)
 	c.Forwards = true
-	return seam.Filter{Type: model.FilterCanary, Config: c}
+	return seam.Filter{Type: model.FilterCanary, Config: c, DescribeForward: describe}
+}
+
+// weighted returns the cluster of an upstream with a share.
+func weighted(u model.CanaryUpstream, share int, at seam.Place) (ir.WeightedCluster, error) {
+	cluster, err := at.Named(u.Name)
+	return ir.WeightedCluster{
+		Cluster: cluster, Share: share, Request: seam.ChangesOf(u.Request), Response: seam.ChangesOf(u.Response),
+	}, err
+}
+
+// describe says which upstreams get changed requests, or whose responses change.
+func describe(r *routev3.RouteAction) []string {
+	var told []string
+	for _, c := range r.GetWeightedClusters().GetClusters() {
+		var names []string
+		for _, h := range slices.Concat(c.GetRequestHeadersToAdd(), c.GetResponseHeadersToAdd()) {
+			if name := h.GetHeader().GetKey(); name != "set-cookie" { // others say so
+				names = append(names, name)
+			}
+		}
+		names = slices.Concat(names, c.GetRequestHeadersToRemove(), c.GetResponseHeadersToRemove())
+		if slices.Sort(names); len(names) > 0 {
+			told = append(told, "requests to "+c.GetName()+" and their answers get changes of headers: "+strings.Join(slices.Compact(names), ", "))
+		}
+	}
+	return told
 }
 
 // divide sets the clusters with their shares, without those of weight 0.
@@ -25,12 +53,12 @@ func divide(r *ir.Route, f *model.CanaryFilter, at seam.Place) error {
 		return nil
 	}
 	for _, u := range f.Upstreams {
-		cluster, err := at.Named(u.Name)
+		one, err := weighted(u, u.Weight, at)
 		if err != nil {
 			return err
 		}
 		if u.Weight > 0 {
-			r.Forward.Clusters = append(r.Forward.Clusters, ir.WeightedCluster{Cluster: cluster, Share: u.Weight})
+			r.Forward.Clusters = append(r.Forward.Clusters, one)
 		}
 	}
 	return nil
@@ -45,11 +73,11 @@ func split(r *ir.Route, f *model.CanaryFilter, at seam.Place) error {
 	}
 	all := r.Forward.Clusters
 	if f.Header != nil {
-		last, err := at.Named(f.Upstreams[len(f.Upstreams)-1].Name)
+		last, err := weighted(f.Upstreams[len(f.Upstreams)-1], 1, at)
 		if err != nil {
 			return err
 		}
-		one := only(r, ir.WeightedCluster{Cluster: last, Share: 1})
+		one := only(r, last)
 		chosen := ir.ValueMatch{Name: strings.ToLower(f.Header.Name), Exact: f.Header.Value}
 		one.Match.Headers = append(slices.Clone(r.Match.Headers), chosen)
 		r.Before = append(r.Before, one)

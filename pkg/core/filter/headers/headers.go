@@ -56,28 +56,11 @@ func combine(before *Changes, f *model.HeadersFilter, at seam.Place) (*Changes, 
 }
 
 func (c *Changes) add(template bool, toRequest, toResponse model.HeaderChanges) {
-	request, response := changesOf(toRequest), changesOf(toResponse)
+	request, response := seam.ChangesOf(toRequest), seam.ChangesOf(toResponse)
 	if template {
 		request, response = templates(request, "REQ"), templates(response, "RESP")
 	}
 	c.Request, c.Response = slices.Concat(c.Request, request), slices.Concat(c.Response, response)
-}
-
-func changesOf(c model.HeaderChanges) []ir.HeaderChange {
-	var list []ir.HeaderChange
-	for _, name := range c.Remove {
-		list = append(list, ir.HeaderChange{Action: ir.HeaderRemove, Name: strings.ToLower(name)})
-	}
-	return slices.Concat(list, values(ir.HeaderSet, c.Set), values(ir.HeaderAdd, c.Add))
-}
-
-func values(action ir.HeaderAction, values map[string]string) []ir.HeaderChange {
-	list := make([]ir.HeaderChange, 0, len(values))
-	for name, value := range values {
-		list = append(list, ir.HeaderChange{Action: action, Name: strings.ToLower(name), Value: value})
-	}
-	slices.SortFunc(list, func(a, b ir.HeaderChange) int { return strings.Compare(a.Name, b.Name) })
-	return list
 }
 
 // templates returns changes whose values are templates. command is the one that copies a header of the changed message.
@@ -115,15 +98,7 @@ func mutations(changes []ir.HeaderChange) []*mutationv3.HeaderMutation {
 			list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: c.Name}})
 			continue
 		}
-		value := c.Value
-		if !c.Template { // Envoy reads text between percent signs as a command.
-			value = strings.ReplaceAll(value, "%", "%%")
-		}
-		option := seam.SetHeader(c.Name, value)
-		if c.Action == ir.HeaderAdd {
-			option.AppendAction = corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD
-		}
-		list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: option}})
+		list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: seam.HeaderOption(c)}})
 	}
 	return list
 }

@@ -1,9 +1,10 @@
-// Package mirror is route_filter_mirror: it sends copies of requests to another upstream. Envoy's router does that, so
+// Package mirror is route_filter_mirror: it sends copies of requests to other upstreams. Envoy's router does that, so
 // there is no filter on the listener.
 package mirror
 
 import (
 	"fmt"
+	"slices"
 
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -15,7 +16,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
-const key seam.Key[*Mirror] = "mirror"
+const (
+	key seam.Key[[]Mirror] = "mirror"
+	// most bounds the copies of one request: each of them costs as much as the request.
+	most = 8
+)
 
 // Mirror copies requests to a cluster. The cluster is one of the route's Asked clusters.
 type Mirror struct {
@@ -28,9 +33,22 @@ type Mirror struct {
 
 // Filter returns the filter.
 func Filter() seam.Filter {
-	return seam.Filter{
-		Type: model.FilterMirror, Config: seam.LastOf(add, nil), ChangeRoute: copyRequests, DescribeForward: describe,
+	config := seam.LastOf(add, nil)
+	config.Several, config.Clash = true, tooMany
+	return seam.Filter{Type: model.FilterMirror, Config: config, ChangeRoute: copyRequests, DescribeForward: describe}
+}
+
+func tooMany(filters []*model.ParsedFilter) string {
+	n := 0
+	for _, f := range filters {
+		if f.Type == model.FilterMirror {
+			n++
+		}
 	}
+	if n > most {
+		return fmt.Sprintf("has %d filters of type %s, of which %d are allowed,", n, model.FilterMirror, most)
+	}
+	return ""
 }
 
 func add(r *ir.Route, f *model.MirrorFilter, at seam.Place) error {
@@ -41,7 +59,8 @@ func add(r *ir.Route, f *model.MirrorFilter, at seam.Place) error {
 	if err != nil {
 		return err
 	}
-	key.Forward(r, &Mirror{Cluster: cluster.Name, Millionths: f.Millionths(), KeepCredentials: !f.Strips()})
+	m := Mirror{Cluster: cluster.Name, Millionths: f.Millionths(), KeepCredentials: !f.Strips()}
+	key.Forward(r, append(slices.Clone(key.OfForward(r)), m))
 	r.Asked = ir.WithCluster(r.Asked, cluster)
 	return nil
 }
@@ -50,10 +69,13 @@ func add(r *ir.Route, f *model.MirrorFilter, at seam.Place) error {
 func credentials() []string { return []string{"authorization", "proxy-authorization", "cookie"} }
 
 func copyRequests(r *ir.Route, out *routev3.Route) error {
-	m := key.OfForward(r)
-	if m == nil {
-		return nil
+	for _, m := range key.OfForward(r) {
+		out.GetRoute().RequestMirrorPolicies = append(out.GetRoute().RequestMirrorPolicies, policyOf(m))
 	}
+	return nil
+}
+
+func policyOf(m Mirror) *routev3.RouteAction_RequestMirrorPolicy {
 	policy := &routev3.RouteAction_RequestMirrorPolicy{
 		Cluster: m.Cluster,
 		RuntimeFraction: &corev3.RuntimeFractionalPercent{DefaultValue: &typev3.FractionalPercent{
@@ -68,8 +90,7 @@ func copyRequests(r *ir.Route, out *routev3.Route) error {
 			})
 		}
 	}
-	out.GetRoute().RequestMirrorPolicies = []*routev3.RouteAction_RequestMirrorPolicy{policy}
-	return nil
+	return policy
 }
 
 func describe(r *routev3.RouteAction) []string {

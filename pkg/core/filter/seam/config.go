@@ -19,6 +19,8 @@ type Config struct {
 	// Last means that Route adds one configuration to a route: its own, or else its service's. Of several, it is the
 	// last.
 	Last bool
+	// Several means that all configurations of the place that Last chooses are added, and not only the last one.
+	Several bool
 	// Finish completes a route with the last configuration, after Route of all filters and Finish of those that come
 	// later in their order. It may add routes before it.
 	Finish func(*ir.Route, model.Spec, Place) error

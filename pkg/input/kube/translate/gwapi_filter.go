@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	gwapi "sigs.k8s.io/gateway-api/apis/v1"
@@ -18,7 +19,6 @@ type jsonObject = map[string]any
 // ruleFilters makes the filters of a rule. It reports whether all of them are supported.
 func (s *scope) ruleFilters(all *rulesReading, r *ruleReading, spec *gwapi.HTTPRouteRule) bool {
 	headers := jsonObject{}
-	mirrors := 0
 	for i := range spec.Filters {
 		f := &spec.Filters[i]
 		at := fmt.Sprintf("%s.filters[%d]", r.at, i)
@@ -33,11 +33,7 @@ func (s *scope) ruleFilters(all *rulesReading, r *ruleReading, spec *gwapi.HTTPR
 		case f.Type == gwapi.HTTPRouteFilterURLRewrite && f.URLRewrite != nil:
 			ok = rewrite(all, r, at, spec, f.URLRewrite)
 		case f.Type == gwapi.HTTPRouteFilterRequestMirror && f.RequestMirror != nil:
-			if mirrors++; mirrors > 1 {
-				all.refuse(at, "a rule can have one mirror")
-				return false
-			}
-			ok = s.mirror(all, r, at, f.RequestMirror)
+			ok = s.mirror(all, r, at, fmt.Sprintf("mirror-%d", i), f.RequestMirror)
 		case f.Type == gwapi.HTTPRouteFilterCORS && f.CORS != nil:
 			ok = s.addFilter(all, r, at+".cors", "cors", model.FilterCORS, corsOf(f.CORS))
 		case f.Type == gwapi.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil && f.ExtensionRef.Group == gatewayv1.Group &&
@@ -174,18 +170,23 @@ func corsOf(f *gwapi.HTTPCORSFilter) jsonObject {
 			origins = append(origins, string(o))
 		}
 	}
-	config := jsonObject{"origins": origins, "methods": append([]gwapi.HTTPMethodWithWildcard{}, f.AllowMethods...), "headers": f.AllowHeaders, "expose": f.ExposeHeaders, "max_age": f.MaxAge}
+	config := jsonObject{
+		"origins": origins, "methods": append([]gwapi.HTTPMethodWithWildcard{}, f.AllowMethods...), "headers": f.AllowHeaders,
+		"expose": f.ExposeHeaders, "max_age": f.MaxAge,
+	}
 	if f.MaxAge == 0 {
 		config["max_age"] = 5 // the default of the API
 	}
-	if f.AllowCredentials != nil {
-		config["credentials"] = *f.AllowCredentials
+	if f.AllowCredentials != nil && *f.AllowCredentials {
+		config["credentials"], config["any_origin_credentials"] = true, true
+		// Browsers take it for a name then.
+		config["expose"] = slices.DeleteFunc(slices.Clone(f.ExposeHeaders), func(h gwapi.HTTPHeaderName) bool { return h == "*" })
 	}
 	return config
 }
 
 // mirror makes the filter that copies requests. A backend that does not exist gets none.
-func (s *scope) mirror(all *rulesReading, r *ruleReading, at string, f *gwapi.HTTPRequestMirrorFilter) bool {
+func (s *scope) mirror(all *rulesReading, r *ruleReading, at, what string, f *gwapi.HTTPRequestMirrorFilter) bool {
 	name, usable := s.backendRef(all, at+".requestMirror.backendRef", f.BackendRef, wish{grpc: s.of.Kind == KindGRPCRoute})
 	if !usable {
 		return true
@@ -206,5 +207,5 @@ func (s *scope) mirror(all *rulesReading, r *ruleReading, at string, f *gwapi.HT
 		return true
 	}
 	config["percent"] = percent
-	return s.addFilter(all, r, at+".requestMirror", "mirror", model.FilterMirror, config)
+	return s.addFilter(all, r, at+".requestMirror", what, model.FilterMirror, config)
 }

@@ -52,9 +52,10 @@ func verdict[T, R ~string](name T, good R, goodMessage string, reason R, message
 func Features() []gwapi.FeatureName {
 	return []gwapi.FeatureName{
 		"GRPCRoute", "GRPCRouteNamedRouteRule", "Gateway", "HTTPRoute", "HTTPRoute303RedirectStatusCode", "HTTPRoute307RedirectStatusCode", "HTTPRoute308RedirectStatusCode",
-		"HTTPRouteBackendProtocolH2C", "HTTPRouteBackendProtocolWebSocket", "HTTPRouteBackendTimeout", "HTTPRouteHostRewrite",
+		"HTTPRouteBackendProtocolH2C", "HTTPRouteBackendProtocolWebSocket", "HTTPRouteBackendRequestHeaderModification",
+		"HTTPRouteBackendTimeout", "HTTPRouteCORS", "HTTPRouteHostRewrite",
 		"HTTPRouteMethodMatching", "HTTPRouteNamedRouteRule", "HTTPRoutePathRedirect", "HTTPRoutePathRewrite", "HTTPRoutePortRedirect",
-		"HTTPRouteQueryParamMatching", "HTTPRouteRequestMirror", "HTTPRouteRequestPercentageMirror", "HTTPRouteRequestTimeout",
+		"HTTPRouteQueryParamMatching", "HTTPRouteRequestMirror", "HTTPRouteRequestMultipleMirrors", "HTTPRouteRequestPercentageMirror", "HTTPRouteRequestTimeout",
 		"HTTPRouteResponseHeaderModification", "HTTPRouteSchemeRedirect", "ReferenceGrant", "TCPRoute", "TLSRoute", "UDPRoute",
 	}
 }

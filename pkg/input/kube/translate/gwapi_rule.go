@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -249,11 +250,13 @@ func (s *scope) backends(all *rulesReading, r *ruleReading, spec *gwapi.HTTPRout
 	}
 	good, bad := 0, 0
 	seen := map[string]int{}
+	changed := slices.ContainsFunc(spec.BackendRefs, func(b gwapi.HTTPBackendRef) bool { return len(b.Filters) > 0 })
+	var shares []jsonObject
 	for i := range spec.BackendRefs {
 		b := &spec.BackendRefs[i]
 		at := fmt.Sprintf("%s.backendRefs[%d]", r.at, i)
-		if len(b.Filters) > 0 {
-			all.refuse(at+".filters", "filters of a backend are not supported: write them in the rule")
+		share := jsonObject{}
+		if !backendFilters(all, at, share, b.Filters) {
 			return false
 		}
 		weight := 1
@@ -263,7 +266,7 @@ func (s *scope) backends(all *rulesReading, r *ruleReading, spec *gwapi.HTTPRout
 		id := fmt.Sprintf("%s/%s:%v", text(b.Namespace, ""), b.Name, b.Port)
 		seen[id]++
 		var own *int32
-		if !evenWeights(spec.BackendRefs) {
+		if !changed && !evenWeights(spec.BackendRefs) {
 			w := int32(weight) // #nosec G115 -- it was an int32
 			own = &w
 		}
@@ -276,14 +279,38 @@ func (s *scope) backends(all *rulesReading, r *ruleReading, spec *gwapi.HTTPRout
 			continue
 		}
 		good += weight
+		if share["name"], share["weight"] = name, weight; changed {
+			shares = append(shares, share)
+			continue
+		}
 		r.upstreams = append(r.upstreams, filterUse{name, at})
 	}
 	switch {
 	case good == 0:
 		r.closed = true
+		return true
+	case changed && !s.addFilter(all, r, r.at+".backendRefs", "backends", model.FilterCanary, jsonObject{"upstreams": shares}):
+		return false
 	case bad > 0:
 		percent := math.Round(float64(bad)/float64(good+bad)*1e6) / 1e4
 		return s.addFilter(all, r, r.at, "share", model.FilterFault, model.FaultFilter{Abort: 500, Percent: &percent})
+	}
+	return true
+}
+
+// backendFilters adds the filters of a backend to its share. It reports whether all of them are supported.
+func backendFilters(all *rulesReading, at string, share jsonObject, filters []gwapi.HTTPRouteFilter) bool {
+	for i := range filters {
+		switch f := &filters[i]; {
+		case f.Type == gwapi.HTTPRouteFilterRequestHeaderModifier && f.RequestHeaderModifier != nil:
+			addHeaders(share, "request", f.RequestHeaderModifier)
+		case f.Type == gwapi.HTTPRouteFilterResponseHeaderModifier && f.ResponseHeaderModifier != nil:
+			addHeaders(share, "response", f.ResponseHeaderModifier)
+		default:
+			all.refuse(fmt.Sprintf("%s.filters[%d].type", at, i), "a backend can have filters that change headers, and not of type %s: "+
+				"write it in the rule", f.Type)
+			return false
+		}
 	}
 	return true
 }
