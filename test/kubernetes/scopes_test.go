@@ -76,7 +76,7 @@ var _ = Describe("A filter of a proxy of a cluster", func() {
 		Eventually(operators.row("globalconfig", "office")).Should(HaveSuffix(" True Programmed"))
 		answer, err := g.API.Get(limit(), "/proxy/gatehouse/explain?url=http://shop.example/")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(string(answer.Body)).To(ContainSubstring("/proxy/gatehouse/filter/" + operators.namespace + ".office_proxy"))
+		Expect(answer.Body).To(ContainSubstring("/proxy/gatehouse/filter/" + operators.namespace + ".office_proxy"))
 
 		By("what a namespace can write about it")
 		filterName := operators.namespace + ".office_proxy"
@@ -122,5 +122,42 @@ spec:
 		operators.kubectl("delete", "globalconfig", "office")
 		g.expect("shop.example", "200 blue")
 		g.expect("exempt.example", "200 blue")
+	})
+})
+
+var _ = Describe("A list of a cluster", func() {
+	It("is a RouteFilter that filters of its namespace name; another namespace has none of it", func() {
+		operators, shop := newPlace(cluster), newPlace(cluster)
+		g := shop.serve("--kubernetes-namespaces", shop.namespace+","+operators.namespace)
+		g.envoy()
+		for _, p := range []place{operators, shop} {
+			p.service("web", backend("blue"))
+			p.filter("office", "vh_filter_ipaccess", `{"allow_lists":["offices"]}`)
+			p.apply("apiVersion: gateway.gatehouse.dev/v1\nkind: GatewayHost\nmetadata: {name: web}\nspec: {virtualhost: {fqdn: %s.example}, filters: [{name: office}], routes: [{services: [{name: web, port: 80}]}]}\n", p.namespace)
+		}
+		here, there := shop.namespace+".example", operators.namespace+".example"
+		operators.filter("offices", "list_addresses", `{"addresses":["127.0.0.0/8"]}`)
+		g.expect(there, "200 blue")
+		g.expect(here, "503")
+		Eventually(shop.condition("routefilter", "office", "ResolvedRefs")).Should(ContainSubstring("RouteFilter " + shop.namespace + "/offices does not exist"))
+		Eventually(operators.row("routefilter", "offices")).Should(HavePrefix("offices list_addresses True True Programmed"))
+
+		By("naming that of the other namespace")
+		shop.filter("office", "vh_filter_ipaccess", fmt.Sprintf(`{"allow_lists":["%s.offices"]}`, operators.namespace))
+		Eventually(shop.condition("routefilter", "office", "ResolvedRefs")).Should(ContainSubstring("RouteFilter " + shop.namespace + "/" + operators.namespace + ".offices does not exist"))
+		g.expect(here, "503")
+
+		By("a list of the same name with all addresses")
+		shop.filter("office", "vh_filter_ipaccess", `{"allow_lists":["offices"]}`)
+		shop.filter("offices", "list_addresses", `{"addresses":["0.0.0.0/0"]}`)
+		g.expect(here, "200 blue")
+		operators.filter("offices", "list_addresses", `{"addresses":["192.0.2.0/24"]}`)
+		g.expect(there, "403")
+		Expect(g.request(here, "/")).To(Equal("200 blue"))
+
+		By("deleting it")
+		shop.kubectl("delete", "routefilter", "offices")
+		g.expect(here, "503")
+		Expect(g.request(there, "/")).To(Equal("403"))
 	})
 })

@@ -212,7 +212,7 @@ var _ = Describe("The fields", func() {
 			for _, v := range definitions()[kind].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["type"].Enum {
 				if name := strings.Trim(string(v.Raw), `"`); kind == "RouteFilter" && strings.Contains(name, "_filter_") || strings.HasPrefix(name, "globalconfig_") {
 					known = append(known, name)
-				} else if !slices.Contains(onProxies(), name) {
+				} else if !slices.Contains(onProxies(), name) && !strings.HasPrefix(name, model.ListPrefix) {
 					short = append(short, name)
 				}
 			}

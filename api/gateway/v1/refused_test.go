@@ -145,7 +145,7 @@ var _ = DescribeTable("A mistake is refused by the API server", func(ctx context
 		"spec.routes[0].services[0].panicThresholdPercent: Invalid value: 101: spec.routes[0].services[0].panicThresholdPercent in body should be less than or equal to 100"),
 	Entry("too many routes", host("{virtualhost: {fqdn: a.example.com}, routes: ["+strings.Repeat("{}, ", 1001)+"]}"), "spec.routes: Too many: 1001: must have at most 1000 items"),
 	Entry("a filter of an unknown type", filter(`{type: route_filter_cors, routeFilterConfig: {config: "{}"}}`),
-		`spec.type: Unsupported value: "route_filter_cors": supported values: `+quoted(model.WrittenTypes(model.KindFilter))),
+		`spec.type: Unsupported value: "route_filter_cors": supported values: `+quoted(append(model.WrittenTypes(model.KindFilter), "list_addresses", "list_headers"))),
 	Entry("a filter without a configuration", filter("{type: route_filter_headers, routeFilterConfig: {}}"), "spec.routeFilterConfig.config: Required value"),
 	Entry("a filter whose configuration is an object, not text", filter("{type: route_filter_headers, routeFilterConfig: {config: {}}}"),
 		`spec.routeFilterConfig.config: Invalid value: "object": spec.routeFilterConfig.config in body must be of type string: "object"`),

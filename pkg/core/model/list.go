@@ -22,6 +22,9 @@ const (
 	ListHeaders   = "headers"
 )
 
+// ListPrefix begins the type of a RouteFilter that is a list in Kubernetes. Without it, headers would be a filter.
+const ListPrefix = "list_"
+
 func listTypes() []configType {
 	return []configType{
 		{name: ListAddresses, read: readAddressList},

@@ -132,17 +132,22 @@ func (e *exporter) filters() {
 		}
 		config = e.rename(f.TypeName(), config)
 		noteConfig(&m, config, original)
-		if len(config) > 262144 {
-			e.add("%s: filter_config has %d bytes; a RouteFilter has at most 262144", key.Path(), len(config))
-		}
-		e.out.Filters = append(e.out.Filters, &gatewayv1.RouteFilter{
-			TypeMeta: typeMeta(gatewayv1.KindRouteFilter), ObjectMeta: m,
-			Spec: gatewayv1.RouteFilterSpec{
-				Name: f.Name, Type: gatewayv1.RouteFilterType(f.Type),
-				RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: string(config)},
-			},
-		})
+		e.routeFilter(key, m, f.Type, config)
 	}
+}
+
+// routeFilter adds the RouteFilter of a filter or list.
+func (e *exporter) routeFilter(key model.Key, m metav1.ObjectMeta, typeName string, config json.RawMessage) {
+	if len(config) > 262144 {
+		e.add("%s: its configuration has %d bytes; a RouteFilter has at most 262144", key.Path(), len(config))
+	}
+	e.out.Filters = append(e.out.Filters, &gatewayv1.RouteFilter{
+		TypeMeta: typeMeta(gatewayv1.KindRouteFilter), ObjectMeta: m,
+		Spec: gatewayv1.RouteFilterSpec{
+			Name: key.Name(), Type: gatewayv1.RouteFilterType(typeName),
+			RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: string(config)},
+		},
+	})
 }
 
 // logs returns the names of the GlobalConfigs that the logs of a filter become.

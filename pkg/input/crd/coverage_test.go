@@ -26,7 +26,7 @@ var _ = Describe("The random configurations", func() {
 				}
 			}
 		}
-		for _, kind := range []model.Kind{model.KindUpstream, model.KindService, model.KindRoute, model.KindFilter, model.KindGlobalConfig, model.KindSecret} {
+		for _, kind := range []model.Kind{model.KindUpstream, model.KindService, model.KindRoute, model.KindFilter, model.KindGlobalConfig, model.KindSecret, model.KindList} {
 			for _, f := range form.Fields(kind) {
 				if f.Name != "Exempt_filters" && f.Name != "Certificate" { // an export refuses them
 					Expect(tried).To(HaveKey(f.Name))

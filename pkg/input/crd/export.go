@@ -258,10 +258,14 @@ func (e *exporter) withoutPlace() {
 	}
 }
 
-// lists refuses lists: a RouteFilter has what a list has in its own configuration.
+// lists makes the RouteFilters of lists.
 func (e *exporter) lists() {
 	for _, key := range e.source.keys(model.KindList, "") {
-		e.add("%s is a list, which Kubernetes has none of: write what it has into the filters that name it", key.Path())
+		l := e.source.objects[key].(*model.List)
+		if e.source.objects[model.FilterKey(l.Name)] != nil {
+			e.add("%s and %s would both be a RouteFilter of this name in Kubernetes: rename one of them", key.Path(), model.FilterKey(l.Name).Path())
+		}
+		e.routeFilter(key, e.meta(objectName(l.Name), l.Name, l.Tags), model.ListPrefix+l.Type, rawJSON(l.Config))
 	}
 }
 

@@ -209,6 +209,12 @@ func (i *importer) secrets() {
 // filters reads the RouteFilters.
 func (i *importer) filters() {
 	for _, o := range i.in.Filters {
+		if typeName, isList := strings.CutPrefix(string(o.Spec.Type), model.ListPrefix); isList {
+			l := &model.List{Name: nameOf(o.ObjectMeta, i.several), Type: typeName, Tags: model.NewTags(tagsOf(o.ObjectMeta))}
+			l.Config = i.config("RouteFilter "+o.Name, o.ObjectMeta, "", o.Spec.RouteFilterConfig.Config)
+			i.put("RouteFilter "+o.Name, l)
+			continue
+		}
 		f := &model.Filter{
 			Name: nameOf(o.ObjectMeta, i.several), Type: string(o.Spec.Type), Tags: model.NewTags(tagsOf(o.ObjectMeta)),
 		}

@@ -219,6 +219,8 @@ func (i *importer) renamed(at string, m metav1.ObjectMeta, typeName string, conf
 			return i.keySetOf(at, namespace, name)
 		case model.KindGlobalConfig:
 			return i.globalConfigOf(namespace, name)
+		case model.KindList:
+			return i.filterName(at, namespace, name)
 		}
 		service, port, _ := strings.Cut(name, ".")
 		return i.loginUpstream(at, namespace, service, port)

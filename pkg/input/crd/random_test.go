@@ -114,6 +114,11 @@ func (m *maker) document() *document.Document {
 	for range m.IntN(6) {
 		m.add(m.upstream())
 	}
+	for range m.IntN(2) {
+		m.add(&model.List{
+			Name: m.name(model.KindList) + ".list", Tags: m.tags(), Type: model.ListHeaders, Config: `{"response":{"set":{"x-a":"b < c"}}}`,
+		})
+	}
 	for range m.IntN(4) {
 		f := &model.Filter{Name: m.name(model.KindFilter), Tags: m.tags()}
 		m.configure(f)
@@ -228,6 +233,9 @@ func (m *maker) configure(f *model.Filter) {
 	switch m.IntN(4) {
 	case 0:
 		f.Type, f.Config = model.FilterHeaders, `{"request":{"set":{"x-a":"b < c & d"}}}`
+		if list := m.one(model.KindList); list != "" {
+			f.Config = model.JSON(`{"lists":["` + list + `.list"]}`)
+		}
 	case 1:
 		f.Type, f.Config = model.FilterRateLimit, `{"descriptors":[{"remote_address":"{}"}],"domain":"Shop"}`
 	default:

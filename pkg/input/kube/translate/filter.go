@@ -19,12 +19,18 @@ type filterState struct {
 	usable   bool
 	onRoutes bool
 	typeName string
+	// list is the type of a list; empty for a filter.
+	list string
 }
 
 // routeFilter makes the filter of a RouteFilter, and the objects that it names. An unusable
 // filter is left out, and whatever names it is closed.
 func (s *scope) routeFilter(o *gatewayv1.RouteFilter) {
 	const at = "spec.routeFilterConfig.config"
+	if typeName, isList := strings.CutPrefix(string(o.Spec.Type), model.ListPrefix); isList {
+		s.list(typeName, at, o.Spec.RouteFilterConfig.Config)
+		return
+	}
 	f := &model.Filter{Name: objectName(s.of.Namespace, s.of.Name), Type: string(o.Spec.Type)}
 	s.filter = filterState{exists: true, typeName: f.TypeName(), onRoutes: f.FitsOn(model.KindRoute)}
 	if s.filter.usable = s.readFilter(f, at, o.Spec.RouteFilterConfig.Config); s.filter.usable {
@@ -47,6 +53,7 @@ func (s *scope) readFilter(f *model.Filter, at, text string) bool {
 		return false
 	}
 	names := s.names(at, loginOf(f.Parse().Spec))
+	names.list = f.ListType()
 	if f.Config, err = f.MapNames(names.change); err != nil {
 		s.problem(at, Invalid, "%s", err)
 		return false
@@ -112,6 +119,11 @@ func (s *scope) refuses(obj model.Confidential, fields map[string]string) bool {
 	if len(wrong) == 0 {
 		wrong = refusedBySealing(cloneOf(obj).(model.Confidential))
 	}
+	return s.reports(wrong, fields)
+}
+
+// reports reports what is wrong with an object, and whether something is.
+func (s *scope) reports(wrong []model.FieldError, fields map[string]string) bool {
 	for _, e := range wrong {
 		field, inside, _ := strings.Cut(e.Field, ".")
 		if inside != "" {
@@ -140,6 +152,8 @@ type names struct {
 	login *model.Login
 	// namespaces are the namespaces of the named objects, by path; the object's own if none is set.
 	namespaces map[string]string
+	// list is the type of the lists that it names.
+	list string
 	// given are the keys that were inserted.
 	given []model.Key
 	// missing says that a named object cannot be in the store.
@@ -161,9 +175,9 @@ func (n *names) change(path, name string, kind model.Kind) string {
 	case kind == model.KindKeySet:
 		set, usable := n.scope.keySet(n.at, Ref{KindSecret, namespace, name})
 		name, n.missing = set, n.missing || !usable
-	case kind == model.KindList: // see ADR 0136
-		n.scope.problem(n.at, Invalid, "%s names list %q, and Kubernetes has no lists: write what it has into the configuration", path, name)
-		n.missing = true
+	case kind == model.KindList:
+		list, usable := n.scope.listNamed(n.at, Ref{gatewayv1.KindRouteFilter, namespace, name}, n.list)
+		name, n.missing = list, n.missing || !usable
 	case kind == model.KindGlobalConfig: // a log, which may be absent: nothing is closed then
 		ref := Ref{gatewayv1.KindGlobalConfig, namespace, name}
 		n.scope.use(ref)

@@ -170,6 +170,11 @@ func (s *scope) filters(at string, list []gatewayv1.FilterReference, on model.Ki
 			broken = true
 			continue
 		}
+		if found.filter.list != "" {
+			s.problem(path, Invalid, "%s is a list, which filters name in their configurations", ref)
+			broken = true
+			continue
+		}
 		if len(found.problems) > 0 {
 			p := found.closed()
 			s.problem(path, p.Reason, "%s cannot be used: %s: %s", ref, p.Path, p.Message)

@@ -32,16 +32,6 @@ var _ = Describe("A key set", func() {
 		Expect(shown(c.step())).To(ContainElements("- /keyset/shop.partners/key/web", "- /keyset/shop.partners"))
 	})
 
-	It("is not a list, which Kubernetes has none of: what names one is closed", func() {
-		for _, f := range [][2]string{
-			{"vh_filter_ipaccess", `{"deny_lists":["other.bad"]}`}, {"route_filter_headers", `{"lists":["secure"]}`},
-		} {
-			step := newCluster(webService, guarded, filter("keys", f[0], f[1])).step()
-			Expect(problems(step, "RouteFilter shop/keys")).To(ConsistOf(ContainSubstring("Kubernetes has no lists: write what it has into the configuration")))
-			Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> 503"}))
-		}
-	})
-
 	DescribeTable("closes what requires it", func(entry, text, problem string) {
 		c := newCluster(webService, guarded, keys)
 		if entry != "" {

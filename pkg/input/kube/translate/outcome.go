@@ -239,14 +239,23 @@ func (w *World) describe(u *unit) *Object {
 	return o
 }
 
-// proxiesUsing lists the proxies of the GatewayHosts that name a RouteFilter, sorted.
+// proxiesUsing lists the proxies of the GatewayHosts that name a RouteFilter, sorted; for a list, those of the filters
+// that name it.
 func (w *World) proxiesUsing(filter Ref) []string {
 	proxies := map[string]bool{}
+	named := w.resultOf(filter)
+	isList := named != nil && named.filter.list != ""
 	for user := range w.users[filter] {
-		if r := w.resultOf(user); r != nil {
-			for _, p := range r.proxies {
-				proxies[p] = true
-			}
+		r := w.resultOf(user)
+		if r == nil {
+			continue
+		}
+		of := r.proxies
+		if user.Kind == gatewayv1.KindRouteFilter && isList { // filters can name each other, and themselves, as lists
+			of = w.proxiesUsing(user)
+		}
+		for _, p := range of {
+			proxies[p] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(proxies))

@@ -124,6 +124,10 @@ func (u *universe) filter() gatewayv1.RouteFilterSpec {
 		gatewayv1.RouteFilterSpec{Type: "route_filter_headers", RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: `{"request":{"set":{"x-a":"1"}}}`}},
 		gatewayv1.RouteFilterSpec{Type: "route_filter_headers", RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: `{"request":{"set":{"x-a":"2"}}}`}},
 		gatewayv1.RouteFilterSpec{Type: "route_filter_headers", RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: `{`}},
+		gatewayv1.RouteFilterSpec{Type: "route_filter_headers", RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: `{"lists":["limit"]}`}},
+		gatewayv1.RouteFilterSpec{Type: "vh_filter_ipaccess", RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: `{"deny_lists":["headers"]}`}},
+		gatewayv1.RouteFilterSpec{Type: "list_headers", RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: `{"request":{"set":{"x-a":"3"}}}`}},
+		gatewayv1.RouteFilterSpec{Type: "list_addresses", RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: `{"addresses":[]}`}},
 		gatewayv1.RouteFilterSpec{Type: "http_filter_oidc"}, gatewayv1.RouteFilterSpec{Type: "http_filter_oidc"}, gatewayv1.RouteFilterSpec{Type: "oidc"},
 	)
 	if s.Type == "http_filter_oidc" || s.Type == "oidc" {
@@ -140,6 +144,12 @@ func (u *universe) globalConfig() gatewayv1.GlobalConfigSpec {
 		s.Config = fmt.Sprintf(`{"openid_connect":{"provider":{"authorization_endpoint":"https://idp.example/a","token_endpoint":"https://idp.example/t"},"client_id":"x",`+
 			`"client_secret":"value","client_secret_namespace":%q,"hmac_secret":%q,"redirect_url":"/cb","redirect_path_matcher":"/cb"}%s}`,
 			u.namespace(), u.secretName(), one(u, "", fmt.Sprintf(`,"external_oauth_service":{"name":"web","namespace":%q,"port":80,"protocol":"tls"}`, u.namespace())))
+	}
+	if u.chance(40) {
+		s.Type, s.Config = "vh_filter_ipaccess", one(u, `{"allow":["192.0.2.1"]}`, `{"allow_lists":["headers"]}`)
+		for range u.IntN(3) {
+			s.Exempt = append(s.Exempt, gatewayv1.ExemptHost{Namespace: one[gatewayv1.Namespace](u, "shop", "team-b"), Name: one[gatewayv1.ObjectName](u, "a", "b"), Routes: one(u, nil, []string{"r1"})})
+		}
 	}
 	if u.chance(15) {
 		s.Config = one(u, "{", "[]", "{}", `{"domain":""}`)

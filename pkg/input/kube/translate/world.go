@@ -421,9 +421,23 @@ func (w *World) translate(u *unit) {
 	if !slices.Equal(old.proxies, now.proxies) || !maps.Equal(old.uses, now.uses) {
 		for _, uses := range []map[Ref]struct{}{old.uses, now.uses} {
 			for dep := range uses {
-				if dep.Kind == gatewayv1.KindRouteFilter {
-					w.touched[dep] = struct{}{} // its proxies are those of its users
-				}
+				w.touchFilter(dep)
+			}
+		}
+	}
+}
+
+// touchFilter notes that the proxies of a RouteFilter, which are those of its users, may have changed, and so those of the
+// lists that it names.
+func (w *World) touchFilter(ref Ref) {
+	if ref.Kind != gatewayv1.KindRouteFilter {
+		return
+	}
+	w.touched[ref] = struct{}{}
+	if r := w.resultOf(ref); r != nil {
+		for dep := range r.uses {
+			if dep.Kind == gatewayv1.KindRouteFilter {
+				w.touched[dep] = struct{}{}
 			}
 		}
 	}
