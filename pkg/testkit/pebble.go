@@ -24,6 +24,8 @@ type PebbleOptions struct {
 	HTTPPort int
 	// Validity is how long certificates are valid, in seconds; 0 means 90 days.
 	Validity int
+	// Profiles are how long certificates of other profiles than "default" are valid, in seconds.
+	Profiles map[string]int
 	// ExternalAccounts are the keys in base64url of the accounts that it requires, by their names; nil requires none.
 	ExternalAccounts map[string]string
 	// Env are more environment variables, such as PEBBLE_WFE_NONCEREJECT=30.
@@ -41,6 +43,10 @@ type Pebble struct {
 	dns        *Process
 	front      *http.Server
 	management string
+	// start runs Pebble itself, whose certificate own has signed; inside is its address.
+	start  func() (*Process, error)
+	own    *Authority
+	inside string
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -64,7 +70,8 @@ func StartPebble(ctx context.Context, dir string, o PebbleOptions) (*Pebble, err
 	if p.Authority, err = NewAuthority("directory"); err != nil {
 		return nil, err
 	}
-	pair, err := p.Authority.Issue(CertificateOptions{Names: []string{"127.0.0.1"}})
+	p.own = p.Authority
+	pair, err := p.own.Issue(CertificateOptions{Names: []string{"127.0.0.1"}})
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +86,17 @@ func StartPebble(ctx context.Context, dir string, o PebbleOptions) (*Pebble, err
 	if o.Validity == 0 {
 		o.Validity = 90 * 24 * 3600
 	}
+	profiles := map[string]any{"default": map[string]any{"description": "all", "validityPeriod": o.Validity}}
+	for name, validity := range o.Profiles {
+		profiles[name] = map[string]any{"description": name, "validityPeriod": validity}
+	}
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": ports[0], "managementListenAddress": ports[1],
 		"certificate": filepath.Join(dir, "cert.pem"), "privateKey": filepath.Join(dir, "key.pem"),
 		"httpPort": o.HTTPPort, "tlsPort": 1, "keyAlgorithm": "ecdsa",
 		"externalAccountBindingRequired": o.ExternalAccounts != nil, "externalAccountMACKeys": o.ExternalAccounts,
 		"domainBlocklist": []string{"blocked.test"}, "retryAfter": map[string]int{"authz": 1, "order": 1},
-		"profiles": map[string]any{"default": map[string]any{"description": "all", "validityPeriod": o.Validity}},
+		"profiles": profiles,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("writing the settings of Pebble: %w", err)
@@ -104,39 +115,62 @@ func StartPebble(ctx context.Context, dir string, o PebbleOptions) (*Pebble, err
 	if err != nil {
 		return nil, err
 	}
-	p.Process, err = startProcess(filepath.Join(home, "pebble"), append([]string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0", "PEBBLE_AUTHZREUSE=0"}, o.Env...),
-		"-config", filepath.Join(dir, "pebble.json"), "-dnsserver", ports[2])
-	if err != nil {
-		return nil, errors.Join(err, p.dns.Kill())
+	p.start = func() (*Process, error) {
+		return startProcess(filepath.Join(home, "pebble"), append([]string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0", "PEBBLE_AUTHZREUSE=0"}, o.Env...),
+			"-config", filepath.Join(dir, "pebble.json"), "-dnsserver", ports[2])
 	}
-	p.management = "https://" + ports[1]
-	if err := p.serve(ctx, pair, ports[0]); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	err = p.await(ctx, "Pebble answers", func() error {
-		_, err := p.Get(ctx, p.Directory)
-		return err
-	})
-	if err != nil {
+	p.management, p.inside = "https://"+ports[1], ports[0]
+	if err := p.run(ctx, "127.0.0.1:0"); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
+// Restart runs it anew at the same address. It knows nothing of before, and signs with new roots; another Authority has
+// signed the certificate of its directory.
+func (p *Pebble) Restart(ctx context.Context) error {
+	if err := errors.Join(p.front.Close(), p.Kill()); err != nil {
+		return err
+	}
+	var err error
+	if p.Authority, err = NewAuthority("another directory"); err != nil {
+		return err
+	}
+	return p.run(ctx, strings.TrimSuffix(strings.TrimPrefix(p.Directory, "https://"), "/dir"))
+}
+
+func (p *Pebble) run(ctx context.Context, address string) error {
+	var err error
+	if p.Process, err = p.start(); err != nil {
+		return err
+	}
+	if err := p.serve(ctx, address); err != nil {
+		return err
+	}
+	return p.await(ctx, "Pebble answers", func() error {
+		_, err := p.Get(ctx, p.Directory)
+		return err
+	})
+}
+
 // serve runs the proxy. Pebble makes the URLs in its answers from the Host of a request, so all lead to the proxy.
-func (p *Pebble) serve(ctx context.Context, pair Pair, to string) error {
+func (p *Pebble) serve(ctx context.Context, address string) error {
+	pair, err := p.Authority.Issue(CertificateOptions{Names: []string{"127.0.0.1"}})
+	if err != nil {
+		return err
+	}
 	cert, err := tls.X509KeyPair([]byte(pair.Cert), []byte(pair.Key))
 	if err != nil {
 		return fmt.Errorf("reading the certificate of Pebble: %w", err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listening for clients of Pebble: %w", err)
 	}
 	p.Directory = "https://" + listener.Addr().String() + "/dir"
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.Authority.Pool(), MinVersion: tls.VersionTLS12}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.own.Pool(), MinVersion: tls.VersionTLS12}}
 	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(&url.URL{Scheme: "https", Host: to})
+		r.SetURL(&url.URL{Scheme: "https", Host: p.inside})
 		r.Out.Host = r.In.Host
 	}}
 	p.front = &http.Server{ReadHeaderTimeout: Patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -182,8 +216,11 @@ func (p *Pebble) Problem(w http.ResponseWriter, status int, kind, detail string)
 }
 
 // Root returns the certificate of the authority that signs the certificates.
-func (p *Pebble) Root(ctx context.Context) (*Authority, error) {
-	text, err := p.Get(ctx, p.management+"/roots/0")
+func (p *Pebble) Root(ctx context.Context) (*Authority, error) { return p.AlternateRoot(ctx, 0) }
+
+// AlternateRoot returns that of another chain, from 1, if PEBBLE_ALTERNATE_ROOTS says that there are some.
+func (p *Pebble) AlternateRoot(ctx context.Context, n int) (*Authority, error) {
+	text, err := p.Get(ctx, fmt.Sprintf("%s/roots/%d", p.management, n))
 	if err != nil {
 		return nil, err
 	}
@@ -210,9 +247,9 @@ func (p *Pebble) send(ctx context.Context, method, at, body string) (string, err
 	if err != nil {
 		return "", fmt.Errorf("asking Pebble: %w", err)
 	}
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: p.Authority.Pool(), MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
-	}
+	pool := p.own.Pool()
+	pool.AppendCertsFromPEM([]byte(p.Authority.PEM))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true}
 	res, err := (&http.Client{Transport: transport, Timeout: Patience}).Do(req)
 	if err != nil {
 		return "", fmt.Errorf("asking Pebble: %w", err)
@@ -231,5 +268,8 @@ func (p *Pebble) Close() error {
 	if p.front != nil {
 		err = p.front.Close()
 	}
-	return errors.Join(err, p.Kill(), p.dns.Kill())
+	if p.Process != nil {
+		err = errors.Join(err, p.Kill())
+	}
+	return errors.Join(err, p.dns.Kill())
 }

@@ -49,6 +49,11 @@ type AutomaticCertificates interface {
 	Account(ctx context.Context, id string) (*Account, error)
 	// SaveAccount stores an account, and seals its key.
 	SaveAccount(ctx context.Context, holder string, a *Account) error
+	// Holds returns until when something is held back, by its ID.
+	Holds(ctx context.Context) (map[string]time.Time, error)
+	// SaveHold stores until when something is held back; an earlier time than that stored changes nothing. Those that end
+	// by now are deleted.
+	SaveHold(ctx context.Context, holder, id string, until, now time.Time) error
 	// HoldLease makes holder the one who orders for a time, by the clock of the database, unless another one is. A time of
 	// 0 ends that.
 	HoldLease(ctx context.Context, holder string, lasts time.Duration) (bool, error)

@@ -24,7 +24,12 @@ func explain(err error, host string) (text, advice string) {
 		for _, sub := range problem.Subproblems {
 			detail += "; " + sub.Detail
 		}
-		return plain(strings.TrimPrefix(problem.Type, protocol.ProblemTypeNamespace) + ": " + detail), adviceOn(problem.Type, host)
+		kind := strings.TrimPrefix(problem.Type, protocol.ProblemTypeNamespace)
+		advice = adviceOn(kind, host)
+		if _, is := errors.AsType[*unregistered](err); is && (kind == "unauthorized" || kind == "malformed") { // RFC 8555 section 7.3.4
+			advice = "correct external_account in the global config: the authority shows you key_id and hmac_key"
+		}
+		return plain(kind + ": " + detail), advice
 	}
 	var of *url.Error
 	var dns *net.DNSError
@@ -44,7 +49,7 @@ func explain(err error, host string) (text, advice string) {
 
 // adviceOn says what to do about a type of problem (RFC 8555 section 6.7).
 func adviceOn(problem, host string) string {
-	switch strings.TrimPrefix(problem, protocol.ProblemTypeNamespace) {
+	switch problem {
 	case "dns":
 		return fmt.Sprintf("check the records of %s in public DNS: A and AAAA must lead to the gateway", host)
 	case "connection":

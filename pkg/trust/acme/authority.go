@@ -18,7 +18,6 @@ import (
 	"time"
 
 	protocol "github.com/mholt/acmez/v3/acme"
-	"golang.org/x/time/rate"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
@@ -35,18 +34,9 @@ const (
 // client sends requests to an authority, under one account.
 type client struct {
 	protocol.Client
-	orders *rate.Limiter
 
 	mu      sync.Mutex
 	account protocol.Account // without a Location before the authority knows it
-}
-
-// ordersOf bounds the new orders of an account. Let's Encrypt allows 300 in three hours.
-func ordersOf(c *model.ACMEConfig) *rate.Limiter {
-	if c.Directory == model.ACMEStaging || c.Directory == model.ACMEProduction {
-		return rate.NewLimiter(rate.Every(36*time.Second), 250)
-	}
-	return rate.NewLimiter(10, 100)
 }
 
 // account identifies the account at an authority: another one for each address and external account.
@@ -79,7 +69,7 @@ func (w *Watch) clientOf(a *authority) (*client, error) {
 		return nil, errors.New("the directory cannot be verified, because no certificate authorities were found on the system: " +
 			"name a secret in ca_certificate, or start with --upstream-ca-file")
 	}
-	c := &client{orders: ordersOf(a.config)}
+	c := &client{}
 	c.Directory, c.UserAgent, c.PollInterval, c.PollTimeout = a.config.URL(), "gatehouse", pollEvery, attemptTimeout
 	c.HTTPClient = &http.Client{
 		Timeout: requestTimeout,
@@ -169,8 +159,18 @@ func (c *client) register(ctx context.Context, w *Watch, a *authority, account p
 			return account, fmt.Errorf("binding the external account: %w", err)
 		}
 	}
-	return c.NewAccount(ctx, account)
+	account, err := c.NewAccount(ctx, account)
+	if err != nil {
+		err = &unregistered{err}
+	}
+	return account, err
 }
+
+// unregistered is why there is no account: nothing about a host.
+type unregistered struct{ error }
+
+// Unwrap returns the cause.
+func (u *unregistered) Unwrap() error { return u.error }
 
 // forget makes the next use register the account again: the authority does not know it.
 func (c *client) forget(ctx context.Context, w *Watch, a *authority) error {

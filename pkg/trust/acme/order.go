@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -95,10 +96,11 @@ func (a *attempt) order(ctx context.Context) (protocol.Order, error) {
 		}
 		a.row.state.Order = "" // nothing becomes of it any more
 	}
-	if r := a.client.orders.ReserveN(time.Now(), 1); !r.OK() || r.Delay() > 0 {
-		pause := r.Delay()
-		r.Cancel()
-		return protocol.Order{}, &postponed{"the account may order again later", max(pause, time.Second)}
+	if err := a.offered(ctx); err != nil {
+		return protocol.Order{}, err
+	}
+	if err := a.watch.spend(ctx, a.want.from); err != nil {
+		return protocol.Order{}, err
 	}
 	text, _, err := makeKey(a.want.from.config.KeyType)
 	if err != nil {
@@ -119,6 +121,25 @@ func (a *attempt) order(ctx context.Context) (protocol.Order, error) {
 	}
 	a.row.OrderKey, a.row.state.Order, a.row.state.Account = text, made.Location, a.account.Location
 	return made, a.watch.save(ctx, &a.row)
+}
+
+// offered refuses a profile that the authority does not have: acmez would, in words of its own.
+func (a *attempt) offered(ctx context.Context) error {
+	profile := a.want.from.config.Profile
+	directory, err := a.client.GetDirectory(ctx)
+	if err != nil || profile == "" {
+		return err
+	}
+	var names []string
+	if directory.Meta != nil {
+		names = slices.Sorted(maps.Keys(directory.Meta.Profiles))
+	}
+	if slices.Contains(names, profile) {
+		return nil
+	}
+	return protocol.Problem{
+		Type: protocol.ProblemTypeNamespace + "invalidProfile", Detail: fmt.Sprintf("there is no profile %q, only %q", profile, names),
+	}
 }
 
 // replaces names the certificate that a renewal replaces: authorities that know it exempt the order from limits.
@@ -286,7 +307,8 @@ func (a *attempt) download(ctx context.Context, order protocol.Order) error {
 		return err
 	}
 	a.row.Cert, a.row.Key, a.row.OrderKey = cert, key, ""
-	a.row.state = state{Directory: a.want.from.config.URL(), Asked: a.asked}
+	leaf := a.row.Secret().Leaf()
+	a.row.state = a.row.replaced(a.want.from.config.URL(), a.watch.opts.Now(), leaf.NotAfter.Sub(leaf.NotBefore), a.asked)
 	if err := a.watch.save(ctx, &a.row); err != nil {
 		return err
 	}

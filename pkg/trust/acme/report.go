@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
-
-	protocol "github.com/mholt/acmez/v3/acme"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
@@ -25,37 +22,6 @@ func marshal(s state) (string, error) {
 		return "", fmt.Errorf("writing the state of a certificate: %w", err)
 	}
 	return string(text), nil
-}
-
-// inform asks the authority when to renew the certificate (RFC 9773). An authority that does not say leaves it to us.
-func (a *attempt) inform(ctx context.Context) error {
-	w, s := a.watch, &a.row.state
-	now := w.opts.Now()
-	s.InfoAt = now.Add(infoEvery)
-	leaf := a.row.Secret().Leaf()
-	c, err := w.clientOf(a.want.from)
-	if err == nil && leaf != nil {
-		var info protocol.RenewalInfo
-		if info, err = c.GetRenewalInfo(ctx, leaf); err == nil {
-			s.follow(info, now)
-		}
-	}
-	if err != nil {
-		w.opts.Log.Debug("the authority does not say when to renew", "host", a.want.host, "err", err)
-	}
-	return w.save(ctx, &a.row)
-}
-
-// follow keeps the time that was chosen as long as the authority still suggests it.
-func (s *state) follow(info protocol.RenewalInfo, now time.Time) {
-	start, end := info.SuggestedWindow.Start, info.SuggestedWindow.End
-	if s.RenewAt.IsZero() || s.RenewAt.Before(start) || s.RenewAt.After(end) {
-		s.RenewAt = start.Add(rand.N(max(end.Sub(start), 1))) //nolint:gosec // no secret
-	}
-	if info.RetryAfter != nil {
-		// RFC 9773 section 4.3.3
-		s.InfoAt = now.Add(min(max(info.RetryAfter.Sub(now), time.Minute), lastRetry))
-	}
 }
 
 func (w *Watch) count(result string) {

@@ -52,6 +52,9 @@ type state struct {
 	// does not say.
 	RenewAt time.Time `json:"renew_at,omitzero"`
 	InfoAt  time.Time `json:"info_at,omitzero"`
+	// IssuedAt is when the certificate was issued, by the clock here, and Early how many in a row were due again soon.
+	IssuedAt time.Time `json:"issued_at,omitzero"`
+	Early    int       `json:"early,omitempty"`
 	// Asked is the count of requests of users that were seen. Renew says that one of them is not fulfilled yet.
 	Asked int64 `json:"asked,omitempty"`
 	Renew bool  `json:"renew,omitempty"`

@@ -3,12 +3,10 @@ package acme
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
 	protocol "github.com/mholt/acmez/v3/acme"
-	"golang.org/x/net/publicsuffix"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
@@ -78,6 +76,9 @@ func (w *Watch) lead(ctx context.Context) {
 			} else if held {
 				until = now.Add(leaseTime)
 			}
+			if held && end == nil {
+				held = w.recall(ctx)
+			}
 		}
 		switch {
 		case held && end == nil:
@@ -124,7 +125,7 @@ func (w *Watch) startDue(group *sync.WaitGroup) time.Duration {
 		stored := w.rows[key]
 		do, at := next(want, stored, now)
 		if do == order {
-			if held := w.heldUntil(want); held.After(now) && (stored == nil || stored.Asked == stored.state.Asked) {
+			if held := w.heldUntil(want, now); held.After(now) && (stored == nil || stored.Asked == stored.state.Asked) {
 				do, at = wait, held
 			}
 		}
@@ -184,10 +185,23 @@ func (w *Watch) discardUnused(ctx context.Context, group *sync.WaitGroup, now ti
 	}
 }
 
-// do does what is due, and then frees its slot.
+// do does what is due, and then frees its slot. An attempt that takes long frees it before: the hosts after it do not wait
+// for an authority that does not get an answer from this one.
 func (w *Watch) do(ctx context.Context, what action, a *attempt, slots *int) {
 	bound, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	ended := false
+	aside := time.AfterFunc(w.slowAfter, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !ended && w.slow < mostSlow {
+			*slots--
+			w.slow++
+			slots = &w.slow
+			signal(w.wake)
+		}
+	})
+	defer aside.Stop()
 	var later time.Duration
 	bound = context.WithValue(bound, laterKey{}, &later)
 	var err error
@@ -206,6 +220,7 @@ func (w *Watch) do(ctx context.Context, what action, a *attempt, slots *int) {
 		w.failed(ctx, a, err, later)
 	}
 	w.mu.Lock()
+	ended = true
 	*slots--
 	delete(w.running, a.want.host)
 	w.mu.Unlock()
@@ -233,7 +248,7 @@ func (w *Watch) failed(ctx context.Context, a *attempt, err error, later time.Du
 		s.FailedAt, s.Waiting, s.Token, s.Answer = now, "", "", ""
 		s.Due = a.row.retry(now, s.Failures, later)
 		if isProblem(err, protocol.ProblemTypeRateLimited) {
-			w.hold(a, s, max(later, time.Hour), now)
+			w.hold(ctx, a, s, max(later, time.Hour), now)
 		}
 		w.count("failed")
 		w.opts.Log.Warn("certificate not issued", "host", a.want.host, "reason", s.Error,
@@ -248,49 +263,4 @@ func (w *Watch) failed(ctx context.Context, a *attempt, err error, later time.Du
 func isProblem(err error, kind string) bool {
 	var problem protocol.Problem
 	return errors.As(err, &problem) && problem.Type == kind
-}
-
-// hold keeps other orders back that would meet the same limit: those of the account for what the authority says about
-// orders or accounts, otherwise those below the same registered domain.
-func (w *Watch) hold(a *attempt, s *state, pause time.Duration, now time.Time) {
-	until := now.Add(min(pause, longestHold))
-	s.Due = later(s.Due, until)
-	key := a.want.from.account()
-	if d := domainOf(a.want.host); strings.Contains(s.Error, d) {
-		key = d
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.holds[key] = later(w.holds[key], until)
-}
-
-// pause keeps an attempt back whose state could not be stored.
-func (w *Watch) pause(a *attempt) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.holds["host "+a.want.host] = w.opts.Now().Add(longestLook)
-}
-
-// heldUntil returns until when nothing may be ordered for a host. It requires mu.
-func (w *Watch) heldUntil(want wanted) (until time.Time) {
-	for _, key := range []string{want.from.account(), domainOf(want.host), "host " + want.host} {
-		until = later(until, w.holds[key])
-	}
-	return until
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// domainOf returns the domain that somebody has registered.
-func domainOf(host string) string {
-	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
-	if err != nil {
-		return host
-	}
-	return domain
 }

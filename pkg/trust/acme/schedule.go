@@ -83,12 +83,28 @@ func (c *certificate) life() time.Duration { return c.notAfter.Sub(c.notBefore) 
 // renewAt is two thirds of the life.
 func (c *certificate) renewAt() time.Time { return c.notBefore.Add(c.life() / 3 * 2) }
 
+// replaced returns the state after a new certificate. One that is due again as soon as it is issued, because of the clock
+// here or of what the authority suggests, is renewed once, and then like one that fails: later each time.
+func (r *row) replaced(directory string, now time.Time, life time.Duration, asked int64) state {
+	s := state{Directory: directory, IssuedAt: now, Asked: asked}
+	if at := r.state.IssuedAt; !at.IsZero() && !r.state.Renew && r.state.Directory == directory && now.Sub(at).Abs() < min(life/10, lastRetry) {
+		s.Early = r.state.Early + 1
+		s.Due = now.Add(pauseAfter(s.Early))
+	}
+	return s
+}
+
+// pauseAfter is the pause after a number of failures in a row.
+func pauseAfter(failures int) time.Duration {
+	if failures < 8 {
+		return min(lastRetry, firstRetry<<(2*(failures-1)))
+	}
+	return lastRetry
+}
+
 // retry returns when to try again after a number of failures in a row. later is what the authority said; 0 means nothing.
 func (r *row) retry(now time.Time, failures int, later time.Duration) time.Time {
-	pause := lastRetry
-	if failures < 8 {
-		pause = min(pause, firstRetry<<(2*(failures-1)))
-	}
+	pause := pauseAfter(failures)
 	if r.certificate != nil { // more attempts before it ends
 		pause = min(pause, max(r.certificate.notAfter.Sub(now)/4, firstRetry))
 	}

@@ -137,21 +137,19 @@ var _ = Describe("What is due", func() {
 
 	It("follows what the authority suggests, and keeps the moment while it still fits", func() {
 		var s state
-		window := func(from, to time.Time) protocol.RenewalInfo {
-			var info protocol.RenewalInfo
+		suggest := func(from, to time.Time) (info window) {
 			info.SuggestedWindow.Start, info.SuggestedWindow.End = from, to
 			return info
 		}
-		s.follow(window(start, start.Add(day)), start)
+		s.follow(suggest(start, start.Add(day)), start)
 		chosen := s.RenewAt
 		Expect(chosen).To(And(BeTemporally(">=", start), BeTemporally("<=", start.Add(day))))
-		s.follow(window(start.Add(-day), start.Add(2*day)), start)
+		s.follow(suggest(start.Add(-day), start.Add(2*day)), start)
 		Expect(s.RenewAt).To(Equal(chosen))
-		s.follow(window(start.Add(-2*day), start.Add(-day)), start)
+		s.follow(suggest(start.Add(-2*day), start.Add(-day)), start)
 		Expect(s.RenewAt).To(BeTemporally("<=", start.Add(-day)), "it is about to be revoked")
-		again := start.Add(1000 * day)
-		info := window(start, start)
-		info.RetryAfter = &again
+		info := suggest(start, start)
+		info.again = 1000 * day
 		s.follow(info, start)
 		Expect(s.InfoAt).To(Equal(start.Add(day)), "it is asked at least once a day")
 	})

@@ -17,6 +17,9 @@ import (
 const (
 	mostOrders  = 8
 	mostFailing = 4
+	// slowAfter is the time after which an attempt does not count as one of these any more, and mostSlow bounds those.
+	slowAfter = 10 * time.Second
+	mostSlow  = 64
 )
 
 // Options of a Watch. All are required, except that Authorities may be empty.
@@ -55,11 +58,11 @@ type Watch struct {
 	clients map[string]*client
 	// applied is how to wait for Envoys; see WaitWith.
 	applied func(ctx context.Context, revision int64, changed []model.Key) []status.Lag
-	// running are the hosts with an attempt; orders and failing count them. holds are until when nothing is ordered
-	// for an account or a registered domain.
-	running         map[string]bool
-	orders, failing int
-	holds           map[string]time.Time
+	// running are the hosts with an attempt; orders, failing and slow count them. holds is as in hold.go.
+	running               map[string]bool
+	orders, failing, slow int
+	holds                 map[string]time.Time
+	slowAfter             time.Duration
 	// unused are hosts that no service has any more, with the time when that was first seen.
 	unused map[string]time.Time
 	// leads is the context of attempts while this process holds the lease; nil otherwise.
@@ -75,7 +78,7 @@ func New(opts Options) *Watch {
 	return &Watch{
 		opts: opts, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1), begin: make(chan struct{}, 1), set: newSet(), rows: map[string]*row{},
 		told: map[model.Key]*model.Automatic{}, clients: map[string]*client{}, running: map[string]bool{}, holds: map[string]time.Time{}, unused: map[string]time.Time{},
-		counts: map[string]int{"issued": 0, "failed": 0},
+		counts: map[string]int{"issued": 0, "failed": 0}, slowAfter: slowAfter,
 	}
 }
 

@@ -155,6 +155,38 @@ ON CONFLICT (id) DO UPDATE SET url = excluded.url, private_key = excluded.privat
 	})
 }
 
+// Holds implements store.AutomaticCertificates.
+func (s *Store) Holds(ctx context.Context) (map[string]time.Time, error) {
+	holds := map[string]time.Time{}
+	err := s.view(ctx, func(r *reader) error {
+		var rows []struct {
+			ID   string
+			Ends int64
+		}
+		if err := r.db().Raw("SELECT id, ends FROM automatic_hold").Scan(&rows).Error; err != nil {
+			return r.fail("reading limits of authorities", err)
+		}
+		for _, row := range rows {
+			holds[row.ID] = time.UnixMilli(row.Ends)
+		}
+		return nil
+	})
+	return holds, err
+}
+
+// SaveHold implements store.AutomaticCertificates.
+func (s *Store) SaveHold(ctx context.Context, holder, id string, until, now time.Time) error {
+	return s.writeAutomatic(ctx, holder, func(tx *gorm.DB, _ model.Sealer, _ int64) error {
+		err := tx.Exec("DELETE FROM automatic_hold WHERE ends <= ?", now.UnixMilli()).Error
+		if err == nil {
+			err = tx.Exec(`INSERT INTO automatic_hold (id, ends) VALUES (?, ?)
+ON CONFLICT (id) DO UPDATE SET ends = CASE WHEN automatic_hold.ends < excluded.ends THEN excluded.ends ELSE automatic_hold.ends END`,
+				id, until.UnixMilli()).Error
+		}
+		return s.fail(ctx, "storing a limit of an authority", err)
+	})
+}
+
 // writeAutomatic runs fn with the next version, unless another replica than holder has the lease; an empty holder needs
 // none.
 func (s *Store) writeAutomatic(

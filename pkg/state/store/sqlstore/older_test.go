@@ -67,6 +67,7 @@ var beforeTrustedHops = []string{
 	`DROP TABLE automatic_certificate`,
 	`DROP TABLE automatic_account`,
 	`DROP TABLE automatic_lease`,
+	`DROP TABLE automatic_hold`,
 	`DROP TABLE proxy_token`,
 	`DROP TABLE session`,
 	`DROP TABLE IF EXISTS replica_report`, // PostgreSQL only
