@@ -315,7 +315,7 @@ soak: build envoy postgres redis ratelimit providers pebble ## run the end-to-en
 	GATEHOUSE_TEST_POLICY_RATE=1000 GATEHOUSE_TEST_POLICY_SWITCHES=100 go test ./test/policies -count=1 -v -timeout 1h -ginkgo.focus 'under load'
 	GATEHOUSE_TEST_KEYS=10000 go test ./test/policies -count=1 -v -timeout 1h -ginkgo.focus 'Many API keys'
 	GATEHOUSE_TEST_COMBINATIONS=100000 go test ./test/policies -count=1 -v -timeout 2h -ginkgo.timeout 2h -ginkgo.focus 'combined at random'
-	GATEHOUSE_TEST_ACME_HOSTS=200 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'whichever replica dies'
+	GATEHOUSE_TEST_ACME_HOSTS=200 GATEHOUSE_TEST_RENEWALS=15 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'whichever replica dies|valid for seconds'
 	GATEHOUSE_TEST_STREAMS=1000 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'xDS port that are renewed'
 	GATEHOUSE_TEST_LOGINS=400 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'Login hosts that are added'
 	GATEHOUSE_TEST_TEMPLATES=10000 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'Redirects that are made up'

@@ -308,7 +308,7 @@ func (a *attempt) download(ctx context.Context, order protocol.Order) error {
 	}
 	a.row.Cert, a.row.Key, a.row.OrderKey = cert, key, ""
 	leaf := a.row.Secret().Leaf()
-	a.row.state = a.row.replaced(a.want.from.config.URL(), a.watch.opts.Now(), leaf.NotAfter.Sub(leaf.NotBefore), a.asked)
+	a.row.state = a.row.replaced(&certificate{notBefore: leaf.NotBefore, notAfter: leaf.NotAfter}, a.want.from.config.URL(), a.watch.opts.Now(), a.asked)
 	if err := a.watch.save(ctx, &a.row); err != nil {
 		return err
 	}

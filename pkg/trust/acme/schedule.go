@@ -85,11 +85,12 @@ func (c *certificate) renewAt() time.Time { return c.notBefore.Add(c.life() / 3 
 
 // replaced returns the state after a new certificate. One that is due again as soon as it is issued, because of the clock
 // here or of what the authority suggests, is renewed once, and then like one that fails: later each time.
-func (r *row) replaced(directory string, now time.Time, life time.Duration, asked int64) state {
+func (r *row) replaced(by *certificate, directory string, now time.Time, asked int64) state {
 	s := state{Directory: directory, IssuedAt: now, Asked: asked}
-	if at := r.state.IssuedAt; !at.IsZero() && !r.state.Renew && r.state.Directory == directory && now.Sub(at).Abs() < min(life/10, lastRetry) {
+	soon := by.life() / 10
+	if at := r.state.IssuedAt; !at.IsZero() && !r.state.Renew && r.state.Directory == directory && now.Sub(at).Abs() < min(soon, lastRetry) {
 		s.Early = r.state.Early + 1
-		s.Due = now.Add(pauseAfter(s.Early))
+		s.Due = now.Add(min(pauseAfter(s.Early), max(by.notAfter.Sub(now)/4, min(soon, firstRetry)))) // before it ends
 	}
 	return s
 }

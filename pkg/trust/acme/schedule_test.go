@@ -135,6 +135,24 @@ var _ = Describe("What is due", func() {
 		Expect(do).To(Equal(wait))
 	})
 
+	It("waits after early renewals, and not beyond the end", func() {
+		for life, pauses := range map[time.Duration][]time.Duration{
+			90 * day:         {0, time.Minute, 4 * time.Minute, 16 * time.Minute},
+			20 * time.Second: {0, 5 * time.Second, 5 * time.Second, 5 * time.Second},
+		} {
+			r, of := &row{}, &certificate{start, start.Add(life), "1"}
+			for i, pause := range pauses {
+				r.state = r.replaced(of, directory, start, 0)
+				Expect(r.state.Early).To(Equal(i))
+				Expect(later(r.state.Due, start).Sub(start)).To(Equal(pause))
+			}
+			r.state = r.replaced(of, directory, start.Add(life/2), 0)
+			Expect(r.state.Early).To(BeZero())
+		}
+		r := &row{state: state{Directory: directory, IssuedAt: start, Renew: true}}
+		Expect(r.replaced(&certificate{start, start.Add(day), "1"}, directory, start, 0).Early).To(BeZero(), "a user wants it")
+	})
+
 	It("follows what the authority suggests, and keeps the moment while it still fits", func() {
 		var s state
 		suggest := func(from, to time.Time) (info window) {
