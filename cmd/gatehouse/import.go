@@ -20,12 +20,12 @@ import (
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "import",
-		Short:   "Import the description of an API, objects of Kubernetes, Ingresses, or a file of Kong",
+		Short:   "Import the description of an API, users of htpasswd, objects of Kubernetes, Ingresses, or a file of Kong",
 		Example: `  gatehouse import openapi petstore.yaml --service petstore --upstream pets --dry-run`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newImportOpenAPI(), newImportCRD(), newImportIngress(), newImportKong())
+	cmd.AddCommand(newImportOpenAPI(), newImportCRD(), newImportHtpasswd(), newImportIngress(), newImportKong())
 	return cmd
 }
 

@@ -78,6 +78,7 @@ var _ = Describe("docs/cli.md", func() {
 		write(g.dir, "api.yaml", strings.ReplaceAll(cliAPI, "users.example", "api.example"))
 		write(g.dir, "bad.yaml", cliBad)
 		write(g.dir, "kong.yaml", cliKong)
+		write(g.dir, "users.htpasswd", "ann:{SHA}+Xl5/0SpoaQQX0uub+gJcV4KCoQ=\n")
 		write(g.dir, "ingresses.yaml", cliIngress)
 		GinkgoT().Setenv("VISUAL", "true")
 		for _, file := range []string{"token", "ca.pem", "backup/none"} {

@@ -199,7 +199,7 @@ func (c ConsumerCredentials) validate(v *validator, at string) {
 		filter, user, _ := strings.Cut(u, "/")
 		field := fmt.Sprintf("%s.users[%d]", at, i)
 		v.name(field, filter, false)
-		if !isUserName(user) {
+		if !IsUserName(user) {
 			v.add(field, "%q is not the name of a filter and of one of its users, such as staff/ann", u)
 		}
 	}

@@ -33,8 +33,9 @@ type User struct {
 	Password Password `json:"password"`
 }
 
-// Password has at least 12 characters. A string is stored sealed and shown as <redacted>. Writing <redacted> back for
-// a user of the same name keeps the stored password. An object names a secret with the password.
+// Password has at least 12 characters, or is a line of htpasswd -s: {SHA} and the base64 of the SHA-1 of a password. A
+// string is stored sealed and shown as <redacted>. Writing <redacted> back for a user of the same name keeps the stored
+// password. An object names a secret with the password.
 // +anyOf=[{type: string, minLength: 1, maxLength: maxClientSecret}, {type: object, required: [secret],
 // additionalProperties: false, properties: {secret: {$ref: "#/components/schemas/Name"}}}]
 type Password struct {
@@ -92,7 +93,7 @@ func readBasicAuth(v *validator, at, _ string, config JSON) Spec {
 	seen := map[string]bool{}
 	for i, u := range f.Users {
 		field := fmt.Sprintf("%s.users[%d]", at, i)
-		if !isUserName(u.Name) {
+		if !IsUserName(u.Name) {
 			v.add(field+".name", "%q is not a user name of 1 to %d characters of A-Z a-z 0-9 . _ @ + -", u.Name, maxUserName)
 		} else if seen[u.Name] {
 			v.add(field+".name", "%q is listed twice", u.Name)
@@ -103,7 +104,8 @@ func readBasicAuth(v *validator, at, _ string, config JSON) Spec {
 	return &f
 }
 
-func isUserName(name string) bool {
+// IsUserName reports whether a user of passwords may have a name.
+func IsUserName(name string) bool {
 	return name != "" && len(name) <= maxUserName &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r) && r != '@' && r != '+' })
 }
@@ -123,9 +125,19 @@ func (v *validator) password(field string, p Password) {
 	}
 }
 
+// PasswordHash is a password as Envoy compares it. The text may be that already.
+func PasswordHash(text string) string {
+	if IsKeyHash(text) {
+		return text
+	}
+	return HashKey([]byte(text))
+}
+
 // PasswordFault says why nobody should have a password, or could send it; empty means that all is well.
 func PasswordFault(text string) string {
 	switch {
+	case strings.HasPrefix(text, keyHashPrefix) && !IsKeyHash(text):
+		return "begins with {SHA}, and is not the base64 of a SHA-1, as htpasswd -s writes it"
 	case utf8.RuneCountInString(text) < MinPassword:
 		return "has fewer than 12 characters: Envoy holds its SHA-1, from which a short password is found quickly"
 	case len(text) > maxPassword:

@@ -20,6 +20,8 @@ var _ = DescribeTable("A configuration with passwords", func(config, field strin
 	Entry("of 257 bytes", fmt.Sprintf(`{"users":[{"name":"a","password":%q}]}`, strings.Repeat("a", 257)), ".users[0].password"),
 	Entry("with a control character", `{"users":[{"name":"a","password":"twelve\u0000chars"}]}`, ".users[0].password"),
 	Entry("that ends in a space", `{"users":[{"name":"a","password":"twelve-chars "}]}`, ".users[0].password"),
+	Entry("that is hashed", `{"users":[{"name":"a","password":"{SHA}+Xl5/0SpoaQQX0uub+gJcV4KCoQ="}]}`, ""),
+	Entry("that is almost hashed", `{"users":[{"name":"a","password":"{SHA}+Xl5/0SpoaQQX0uub+gJcV4KCo"}]}`, ".users[0].password"),
 	Entry("in a secret", `{"users":[{"name":"a","password":{"secret":"x"}}]}`, ""),
 	Entry("in a secret without a name", `{"users":[{"name":"a","password":{"secret":"a b"}}]}`, ".users[0].password.secret"),
 	Entry("that are sealed, or redacted", `{"users":[{"name":"a","password":"sealed:v1:x"},{"name":"b","password":"<redacted>"}]}`, ""),

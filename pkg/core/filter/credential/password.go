@@ -36,7 +36,7 @@ type BasicAuth struct {
 // User is a user that Envoy accepts.
 type User struct {
 	Name string `json:"name"`
-	// Hash is the SHA-1 of the password in the format of htpasswd.
+	// Hash is the SHA-1 of the password in the form of htpasswd -s.
 	Hash string `json:"hash"`
 }
 
@@ -57,7 +57,7 @@ func basicAuthOf(f *model.BasicAuthFilter, in string, at seam.Place) (*BasicAuth
 		if err != nil {
 			return nil, err
 		}
-		b.Users = append(b.Users, User{Name: u.Name, Hash: model.HashKey([]byte(password))})
+		b.Users = append(b.Users, User{Name: u.Name, Hash: model.PasswordHash(password)})
 	}
 	slices.SortFunc(b.Users, func(a, b User) int { return cmp.Compare(a.Name, b.Name) })
 	return b, nil
