@@ -18,11 +18,14 @@ import (
 const (
 	keySet     = "kong"       // the keys of all consumers
 	basicUsers = "kong-users" // the filter with their passwords
+	// openUsers is the same for plugins that pass the password on.
+	openUsers = "kong-users-forwarded"
 )
 
 // addConsumers adds the consumers, with their keys, passwords and tokens.
 func (b *builder) addConsumers() {
 	var keys []map[string]any
+	b.leaveOut()
 	for _, c := range b.consumers {
 		credentials := map[string][]any{}
 		for i, n := range c.keys {
@@ -35,7 +38,11 @@ func (b *builder) addConsumers() {
 		}
 		for _, n := range c.basics {
 			if b.addUser(c, n) {
-				credentials["users"] = append(credentials["users"], basicUsers+"/"+get(b.file, n, "username", ""))
+				name := get(b.file, n, "username", "")
+				credentials["users"] = append(credentials["users"], basicUsers+"/"+name)
+				if b.forwards() {
+					credentials["users"] = append(credentials["users"], openUsers+"/"+name)
+				}
 			}
 		}
 		for _, n := range c.jwts {
@@ -52,6 +59,32 @@ func (b *builder) addConsumers() {
 	}
 }
 
+// leaveOut removes the consumers that have plugins of their own that decide who may send requests: nobody must be able to
+// do more than in Kong.
+func (b *builder) leaveOut() {
+	for _, p := range b.plugins {
+		if p.consumer == "" && p.tier == "" || p.name == "rate-limiting" {
+			continue
+		}
+		decides := decidesAccess(p.name) || p.name == "request-termination"
+		why := "has no equivalent for single consumers"
+		if decides {
+			why += "; they are left out, and their requests refused"
+			b.consumers = slices.DeleteFunc(b.consumers, func(c *consumer) bool {
+				return c.name == p.consumer || p.consumer == "" && slices.Contains(c.tiers, p.tier)
+			})
+		}
+		b.untranslated(p, false, why)
+	}
+}
+
+// forwards reports whether a plugin passes passwords on.
+func (b *builder) forwards() bool {
+	return slices.ContainsFunc(b.plugins, func(p *plugin) bool {
+		return p.name == "basic-auth" && !get(b.file, p.config, "hide_credentials", false)
+	})
+}
+
 // hashOf is the form in which Gatehouse stores the secret of a key.
 func hashOf(secret string) string {
 	sum := sha1.Sum([]byte(secret)) //nolint:gosec // see above
@@ -66,6 +99,9 @@ func (b *builder) addUser(c *consumer, n *yaml.Node) bool {
 	name, password := get(b.file, n, "username", ""), get(b.file, n, "password", "")
 	b.rest(n, "password of consumer "+c.name, "username", "password")
 	switch {
+	case b.hashed:
+		b.file.note(n, "consumer %s: with _transform: false, passwords are hashed in a form that nothing else verifies: that of %s is left out", c.name, name)
+		return false
 	case !regexp.MustCompile(`^[A-Za-z0-9._@+-]+$`).MatchString(name):
 		b.file.note(n, "consumer %s: the name of a user may have letters, digits and . _ @ + - only: it is left out", c.name)
 		return false

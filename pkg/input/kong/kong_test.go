@@ -71,8 +71,42 @@ var _ = Describe("A file of Kong", func() {
 		Entry("a limit for consumers without any", "{name: rate-limiting, config: {minute: 5}}", "", "remote_address: client"),
 		Entry("a header that is added", "{name: request-transformer, config: {add: {headers: ['x-a:1']}}}", "", "set:\n                x-a: \"1\"",
 			"line 6: plugin request-transformer (shop): add sets a header here, also one that is there"),
+		Entry("a header that is replaced", "{name: request-transformer, config: {remove: {headers: [x-a]}, add: {headers: ['x-a:1']}}}", "", "set:\n                x-a: \"1\""),
 		Entry("a body that is changed", "{name: response-transformer, config: {remove: {json: [a]}}}", "", "services:",
 			"line 6: plugin response-transformer: remove: json has no equivalent"),
+		Entry("a dump with all its fields", "{name: key-auth, config: {anonymous: null, key_in_body: false, run_on_preflight: true}, protocols: [http]}", key, "forward: true"),
+		Entry("a shared configuration", "{name: ip-restriction, _config: office}", "_plugin_configs: {office: {allow: [10.0.0.0/8]}}\n", "- 10.0.0.0/8"),
+		Entry("a shared configuration and its own", "{name: ip-restriction, _config: office, config: {allow: [192.0.2.1]}}", "_plugin_configs: {office: {allow: [10.0.0.0/8]}}\n", "- 192.0.2.1"),
+		Entry("basic-auth and jwt", "{name: basic-auth}, {name: jwt}", "", "kong-closed",
+			"line 6: plugin basic-auth (shop): a route has only one of basic-auth and jwt here; its routes answer 503",
+			"line 6: plugin jwt (shop): needs a place for the token, and one to 10 credentials that can be used, which are named by iss; its routes answer 503"),
+		Entry("passwords that are passed on", "{name: basic-auth}", "consumers:\n- username: ann\n  basicauth_credentials: [{username: ann, password: correct-horse-battery}]\n",
+			"users:\n            - kong-users/ann\n            - kong-users-forwarded/ann"),
+		Entry("defaults", "{name: key-auth}", "_info: {defaults: {route: {strip_path: false}}, select_tags: [a]}\n"+key, "forward: true",
+			"line 7: _info: defaults has no equivalent"),
+	)
+
+	DescribeTable("refuses a consumer who has the plugin", func(plugin, group string, left bool, note string) {
+		r, err := kong.Import(strings.NewReader(with("{name: key-auth}",
+			"consumers:\n- username: acme\n  groups: [{name: gold}]\n  keyauth_credentials: [{key: k}]\n"+plugin+
+				"- username: globex\n  keyauth_credentials: [{key: k2}]\n"+group)), kong.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(strings.Contains(string(r.Document), "acme")).To(Equal(left), "%s", r.Document)
+		Expect(string(r.Document)).To(ContainSubstring("globex"))
+		var told []string
+		for _, n := range r.Notes {
+			told = append(told, n.String())
+		}
+		Expect(told).To(ContainElement(note))
+	},
+		Entry("addresses", "  plugins: [{name: ip-restriction, config: {allow: [192.0.2.1]}}]\n", "", false,
+			"line 11: plugin ip-restriction (acme): has no equivalent for single consumers; they are left out, and their requests refused"),
+		Entry("an answer", "  plugins: [{name: request-termination}]\n", "", false,
+			"line 11: plugin request-termination (acme): has no equivalent for single consumers; they are left out, and their requests refused"),
+		Entry("by a group", "", "consumer_groups: [{name: gold, plugins: [{name: acl, config: {deny: [x]}}]}]\n", false,
+			"line 13: plugin acl (gold): has no equivalent for single consumers; they are left out, and their requests refused"),
+		Entry("only if it decides", "  plugins: [{name: response-transformer}]\n", "", true,
+			"line 11: plugin response-transformer (acme): has no equivalent for single consumers"),
 	)
 
 	It("has public and shared keys of tokens", func() {
@@ -91,6 +125,7 @@ var _ = Describe("A file of Kong", func() {
 	},
 		Entry("no YAML", "a: [", "yaml"), Entry("no mapping", "- a", "the file is no mapping"), Entry("nothing", "", "the file is no mapping"),
 		Entry("another file", "a: 1", "_format_version is"), Entry("no services", `_format_version: "3.0"`, "the file has no services"),
+		Entry("a shared configuration that is missing", with("{name: acl, _config: none}", ""), `line 6: _config: "none" is not in _plugin_configs`),
 		Entry("too much", strings.Repeat(" ", 16<<20)+"\na: 1", "more than 16 MiB"),
 	)
 })

@@ -73,6 +73,11 @@ const (
 func (b *builder) filtersOf(r *route) (names []string) {
 	closed, knows, decides := false, false, false
 	applying := b.applying(r)
+	if both := slices.DeleteFunc(slices.Clone(applying), func(p *plugin) bool { return p.name != "basic-auth" && p.name != "jwt" }); len(both) > 1 {
+		closed = true
+		b.untranslated(both[0], true, "a route has only one of basic-auth and jwt here")
+		applying = slices.DeleteFunc(applying, func(p *plugin) bool { return p == both[0] })
+	}
 	for _, p := range applying {
 		if p.name == "rate-limiting" {
 			continue
@@ -114,7 +119,9 @@ func (b *builder) filter(p *plugin) (name string, closed bool) {
 		return "", closed
 	}
 	if filterType == "basicauth" {
-		name = basicUsers
+		if name = basicUsers; !get(b.file, p.config, "hide_credentials", false) {
+			name = openUsers
+		}
 	}
 	b.names[p] = b.add(name, filterType, config)
 	return b.names[p], closed
@@ -306,7 +313,7 @@ func transformer(b *builder, p *plugin, side string) (string, any, bool) {
 	}
 	if set := pairs("add"); len(set) > 0 {
 		changes["set"] = set
-		changes["remove"] = slices.DeleteFunc(remove, func(name string) bool { _, is := set[name]; return is })
+		changes["remove"] = slices.DeleteFunc(slices.Clone(remove), func(name string) bool { _, is := set[name]; return is })
 		for name := range set {
 			if !slices.Contains(remove, name) {
 				b.untranslated(p, false, "add sets a header here, also one that is there")

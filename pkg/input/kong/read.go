@@ -25,10 +25,15 @@ func (n Note) String() string { return fmt.Sprintf("line %d: %s", n.Line, n.Mess
 // file is what a file says.
 type file struct {
 	services  []*service
-	upstreams map[string][]target
+	upstreams map[string]*upstream
 	consumers []*consumer
 	plugins   []*plugin
 	notes     []Note
+	// shared are the configurations that plugins name. hashed says that passwords are not in the clear.
+	shared *yaml.Node
+	hashed bool
+	// missing says that a plugin names a configuration that is not in the file.
+	missing error
 }
 
 type service struct {
@@ -47,6 +52,12 @@ type route struct {
 	strip, preserve       bool
 	priority              int
 	line                  int
+}
+
+// upstream has the health check of its targets, as fields of a document.
+type upstream struct {
+	targets []target
+	check   map[string]any
 }
 
 type target struct {
@@ -129,7 +140,34 @@ func get[T any](f *file, n *yaml.Node, key string, absent T) T {
 	return value
 }
 
-// rest notes the keys that are not among those that are known. What identifies or describes an object is known everywhere.
+// defaults are the values that a dump of a running gateway has everywhere, of fields without an equivalent.
+func defaults() map[string]string {
+	return map[string]string{
+		"connect_timeout": "60000", "write_timeout": "60000", "retries": "5", "https_redirect_status_code": "426",
+		"path_handling": "v0", "request_buffering": "true", "response_buffering": "true",
+		"algorithm": "round-robin", "hash_on": "none", "hash_fallback": "none", "hash_on_cookie_path": "/", "slots": "10000", "use_srv_name": "false",
+		"key_in_body": "false", "preflight_continue": "false", "private_network": "false", "allow_origin_absent": "true",
+		"always_use_authenticated_groups": "false", "include_consumer_groups": "false", "maximum_expiration": "0", "error_code": "429",
+		"error_message": "API rate limit exceeded", "require_content_length": "false", "echo": "false", "threshold": "0",
+	}
+}
+
+// isNothing reports whether a value says nothing: null, or only empty lists and mappings.
+func isNothing(n *yaml.Node) bool {
+	n = deref(n)
+	if n.Kind == yaml.MappingNode {
+		for i := 1; i < len(n.Content); i += 2 {
+			if !isNothing(n.Content[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return n.Tag == "!!null" || n.Kind == yaml.SequenceNode && len(n.Content) == 0
+}
+
+// rest notes the keys that are not among those that are known, unless they say nothing. What identifies or describes an
+// object is known everywhere.
 func (f *file) rest(n *yaml.Node, what string, known ...string) {
 	n = deref(n)
 	if n == nil || n.Kind != yaml.MappingNode {
@@ -137,9 +175,14 @@ func (f *file) rest(n *yaml.Node, what string, known ...string) {
 	}
 	known = append(known, "id", "tags", "created_at", "updated_at", "instance_name", "ws_id")
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if key := n.Content[i]; !slices.Contains(known, key.Value) && !strings.HasPrefix(key.Value, "_") && deref(n.Content[i+1]).Tag != "!!null" {
-			f.note(key, "%s: %s has no equivalent", what, key.Value)
+		key, value := n.Content[i], deref(n.Content[i+1])
+		if slices.Contains(known, key.Value) || strings.HasPrefix(key.Value, "_") || isNothing(value) {
+			continue
 		}
+		if usual, is := defaults()[key.Value]; is && value.Kind == yaml.ScalarNode && value.Value == usual {
+			continue
+		}
+		f.note(key, "%s: %s has no equivalent", what, key.Value)
 	}
 }
 
@@ -160,7 +203,7 @@ func read(in io.Reader) (*file, error) {
 		return nil, errors.New("the file is no mapping")
 	}
 	root := deref(doc.Content[0])
-	f := &file{upstreams: map[string][]target{}}
+	f := &file{upstreams: map[string]*upstream{}, shared: child(root, "_plugin_configs"), hashed: !get(&file{}, root, "_transform", true)}
 	if version := get(f, root, "_format_version", ""); version != "3.0" && version != "2.1" && version != "1.1" {
 		return nil, fmt.Errorf("_format_version is %q: it must be that of a declarative file of Kong, such as 3.0", version)
 	}
@@ -180,17 +223,51 @@ func read(in io.Reader) (*file, error) {
 		f.readTier(n)
 	}
 	f.readPlugins(root, plugin{})
+	f.rest(child(root, "_info"), "_info", "select_tags")
 	f.rest(root, "the file", "upstreams", "services", "routes", "consumers", "consumer_groups", "plugins")
-	return f, nil
+	return f, f.missing
 }
 
 func (f *file) readUpstream(n *yaml.Node) {
 	name := get(f, n, "name", "")
+	u := &upstream{check: f.healthCheck(n, name)}
 	for _, t := range items(n, "targets") {
-		f.upstreams[name] = append(f.upstreams[name], target{get(f, t, "target", ""), get(f, t, "weight", 100)})
+		u.targets = append(u.targets, target{get(f, t, "target", ""), get(f, t, "weight", 100)})
 		f.rest(t, "target of upstream "+name, "target", "weight")
 	}
-	f.rest(n, "upstream "+name, "name", "targets")
+	f.upstreams[name] = u
+	f.rest(n, "upstream "+name, "name", "targets", "healthchecks", "host_header")
+}
+
+// healthCheck returns the fields of the active health check of an upstream; none if it has none.
+func (f *file) healthCheck(n *yaml.Node, name string) map[string]any {
+	checks := child(n, "healthchecks")
+	active := child(checks, "active")
+	healthy, unhealthy := child(active, "healthy"), child(active, "unhealthy")
+	f.rest(checks, "upstream "+name+": healthchecks", "active", "threshold")
+	interval := max(get(f, healthy, "interval", 0), get(f, unhealthy, "interval", 0))
+	if interval == 0 {
+		return nil
+	}
+	if kind := get(f, active, "type", "http"); kind != "http" {
+		f.note(active, "upstream %s: a health check of type %s has no equivalent", name, kind)
+		return nil
+	}
+	fields := map[string]any{
+		"upstream_hc_path": get(f, active, "http_path", "/"), "upstream_hc_intervalseconds": interval,
+		"upstream_hc_timeoutseconds":          max(get(f, active, "timeout", 1), 1),
+		"upstream_hc_healthythresholdcount":   max(get(f, healthy, "successes", 0), 1),
+		"upstream_hc_unhealthythresholdcount": max(get(f, unhealthy, "http_failures", 0), 1),
+	}
+	if host := get(f, n, "host_header", ""); host != "" {
+		fields["upstream_hc_host"] = host
+	}
+	if statuses := get(f, healthy, "http_statuses", []int{200}); !slices.Equal(statuses, []int{200}) && !slices.Equal(statuses, []int{200, 302}) {
+		f.note(child(healthy, "http_statuses"), "upstream %s: is healthy here if it answers 200", name)
+	}
+	f.rest(active, "upstream "+name+": healthchecks", "type", "http_path", "timeout", "concurrency", "healthy", "unhealthy",
+		"https_verify_certificate")
+	return fields
 }
 
 func (f *file) readService(n *yaml.Node) {
@@ -274,7 +351,11 @@ func (f *file) readConsumer(n *yaml.Node) {
 	}
 	f.consumers = append(f.consumers, c)
 	f.readPlugins(n, plugin{consumer: c.name})
-	f.rest(n, "consumer "+c.name, "username", "custom_id", "keyauth_credentials", "basicauth_credentials", "jwt_secrets", "acls", "groups", "plugins")
+	known := []string{"username"}
+	if child(n, "username") == nil {
+		known = append(known, "custom_id") // which is the name
+	}
+	f.rest(n, "consumer "+c.name, append(known, "keyauth_credentials", "basicauth_credentials", "jwt_secrets", "acls", "groups", "plugins")...)
 }
 
 func (f *file) readTier(n *yaml.Node) {
@@ -293,15 +374,35 @@ func (f *file) readTier(n *yaml.Node) {
 func (f *file) readPlugins(n *yaml.Node, at plugin) {
 	for _, c := range items(n, "plugins") {
 		p := at
-		p.name, p.config, p.line = get(f, c, "name", ""), child(c, "config"), c.Line
+		p.name, p.config, p.line = get(f, c, "name", ""), f.configOf(c), c.Line
 		p.service, p.route = cmp.Or(reference(c, "service"), p.service), cmp.Or(reference(c, "route"), p.route)
 		p.consumer, p.tier = cmp.Or(reference(c, "consumer"), p.consumer), cmp.Or(reference(c, "consumer_group"), p.tier)
-		if p.config == nil {
-			p.config = &yaml.Node{Kind: yaml.MappingNode, Line: c.Line}
-		}
 		if get(f, c, "enabled", true) {
 			f.plugins = append(f.plugins, &p)
 		}
 		f.rest(c, "plugin "+p.name, "name", "config", "enabled", "service", "route", "consumer", "consumer_group", "protocols")
 	}
+}
+
+// configOf returns the configuration of a plugin: its own, and below it the shared one that it names.
+func (f *file) configOf(n *yaml.Node) *yaml.Node {
+	all := &yaml.Node{Kind: yaml.MappingNode, Line: n.Line}
+	if own := child(n, "config"); own != nil {
+		all.Content = slices.Clone(own.Content)
+	}
+	name := get(f, n, "_config", "")
+	if name == "" {
+		return all
+	}
+	shared := child(f.shared, name)
+	if shared == nil || shared.Kind != yaml.MappingNode {
+		f.missing = cmp.Or(f.missing, fmt.Errorf("line %d: _config: %q is not in _plugin_configs", n.Line, name))
+		return all
+	}
+	for i := 0; i+1 < len(shared.Content); i += 2 {
+		if child(all, shared.Content[i].Value) == nil {
+			all.Content = append(all.Content, shared.Content[i], shared.Content[i+1])
+		}
+	}
+	return all
 }

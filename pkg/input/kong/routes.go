@@ -52,16 +52,21 @@ func (b *builder) upstreamsOf(s *service) []string {
 		b.note(Note{s.line, "service " + s.name + ": the protocol " + s.protocol + " has no equivalent"})
 	}
 	var names []string
+	var check map[string]any
 	add := func(name, host string, port, weight int) {
 		up := map[string]any{"upstream_name": name, "upstream_ip": host, "upstream_port": port, "upstream_protocol": protocol, "upstream_weight": weight}
 		if protocol == "tls" || protocol == "h2" {
 			up["upstream_tls_insecure"] = true // Kong verifies no certificate unless it is told to
 			b.note(Note{s.line, "service " + s.name + ": certificates of the upstream are not verified, as by default in Kong; remove upstream_tls_insecure to verify them"})
 		}
+		maps.Copy(up, check)
 		b.doc.Upstreams = append(b.doc.Upstreams, up)
 		names = append(names, name)
 	}
-	targets := b.upstreams[s.host]
+	var targets []target
+	if u := b.upstreams[s.host]; u != nil {
+		targets, check = u.targets, u.check
+	}
 	for i, t := range targets {
 		host, port, err := net.SplitHostPort(t.address)
 		if err != nil {
@@ -181,7 +186,7 @@ func (b *builder) routeConfig(r *route, path string) map[string]any {
 	rewrite := map[string]any{}
 	if !r.preserve {
 		rewrite["host"] = r.service.host
-		if len(b.upstreams[r.service.host]) == 0 && r.service.port != 80 && r.service.port != 443 {
+		if b.upstreams[r.service.host] == nil && r.service.port != 80 && r.service.port != 443 {
 			rewrite["host"] = net.JoinHostPort(r.service.host, strconv.Itoa(r.service.port))
 		}
 	}
