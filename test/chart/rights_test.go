@@ -78,9 +78,11 @@ var _ = Describe("The permissions of the components", func() {
 		"gw-gatehouse-control-plane-gateway-api everywhere: get list watch namespaces",
 	}
 	tenants := []string{
+		"gw-gatehouse-edit everywhere: create update patch delete deletecollection consumers.gateway.gatehouse.dev",
 		"gw-gatehouse-edit everywhere: create update patch delete deletecollection gatewayhosts.gateway.gatehouse.dev",
 		"gw-gatehouse-edit everywhere: create update patch delete deletecollection referencegrants.gateway.gatehouse.dev",
 		"gw-gatehouse-edit everywhere: create update patch delete deletecollection routefilters.gateway.gatehouse.dev",
+		"gw-gatehouse-view everywhere: get list watch consumers.gateway.gatehouse.dev",
 		"gw-gatehouse-view everywhere: get list watch gatewayhosts.gateway.gatehouse.dev",
 		"gw-gatehouse-view everywhere: get list watch globalconfigs.gateway.gatehouse.dev",
 		"gw-gatehouse-view everywhere: get list watch referencegrants.gateway.gatehouse.dev",
@@ -90,6 +92,7 @@ var _ = Describe("The permissions of the components", func() {
 		for _, r := range []string{
 			"get list watch endpointslices.discovery.k8s.io",
 			"get list watch gatewayhosts.gateway.gatehouse.dev",
+			"get list watch consumers.gateway.gatehouse.dev",
 			"get list watch gateways.gateway.networking.k8s.io",
 			"get list watch globalconfigs.gateway.gatehouse.dev",
 			"get list watch httproutes.gateway.networking.k8s.io",
@@ -108,6 +111,7 @@ var _ = Describe("The permissions of the components", func() {
 			"get list watch routefilters.gateway.gatehouse.dev",
 			"get list watch secrets",
 			"get list watch services",
+			"patch consumers/status.gateway.gatehouse.dev",
 			"patch gatewayhosts/status.gateway.gatehouse.dev",
 			"patch globalconfigs/status.gateway.gatehouse.dev",
 			"patch routefilters/status.gateway.gatehouse.dev",

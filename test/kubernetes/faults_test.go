@@ -18,7 +18,7 @@ import (
 // rightsBut returns the permissions that a control plane needs, except those for a resource.
 func rightsBut(without string) (rules []testkit.KubernetesRule) {
 	for _, r := range []testkit.KubernetesRule{
-		{Groups: []string{"gateway.gatehouse.dev"}, Resources: []string{"gatewayhosts", "routefilters", "globalconfigs", "referencegrants"}},
+		{Groups: []string{"gateway.gatehouse.dev"}, Resources: []string{"gatewayhosts", "routefilters", "globalconfigs", "referencegrants", "consumers"}},
 		{Resources: []string{"services", "secrets"}},
 		{Groups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}},
 	} {

@@ -17,6 +17,7 @@ import (
 var resources = map[string][2]string{
 	"gatewayhost":  {"gateway.gatehouse.dev/v1", "gatewayhosts"},
 	"routefilter":  {"gateway.gatehouse.dev/v1", "routefilters"},
+	"consumer":     {"gateway.gatehouse.dev/v1", "consumers"},
 	"globalconfig": {"gateway.gatehouse.dev/v1", "globalconfigs"},
 	"gateway":      {"gateway.networking.k8s.io/v1", "gateways"},
 	"httproute":    {"gateway.networking.k8s.io/v1", "httproutes"},

@@ -53,7 +53,7 @@ func walk(at string, s apiextensionsv1.JSONSchemaProps, visit func(path string, 
 var _ = Describe("The fields", func() {
 	It("have descriptions and bounds, which are the same in both versions", func() {
 		crds := definitions()
-		Expect(crds).To(HaveLen(4))
+		Expect(crds).To(HaveLen(5))
 		for kind, crd := range crds {
 			Expect(crd.Spec.Group).To(Equal("gateway.gatehouse.dev"))
 			Expect(string(crd.Spec.Scope)).To(Equal("Namespaced"))
@@ -66,7 +66,7 @@ var _ = Describe("The fields", func() {
 				Expect(v.AdditionalPrinterColumns).To(Equal(crd.Spec.Versions[0].AdditionalPrinterColumns))
 				Expect(v.Subresources).To(Equal(crd.Spec.Versions[0].Subresources))
 			}
-			if kind == "ReferenceGrant" {
+			if kind == "ReferenceGrant" || kind == "Consumer" {
 				Expect(versions).To(Equal(map[string]bool{"v1": true}))
 			} else {
 				Expect(versions).To(Equal(map[string]bool{"v1": true, "v1beta1": false}))

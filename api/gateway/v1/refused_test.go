@@ -26,6 +26,10 @@ func virtualHost(v string) string { return host("{virtualhost: " + v + "}") }
 // quoted lists words as Kubernetes does.
 func quoted(words []string) string { return `"` + strings.Join(words, `", "`) + `"` }
 
+func consumer(spec string) string {
+	return "{apiVersion: gateway.gatehouse.dev/v1, kind: Consumer, metadata: {name: bad, namespace: default}, spec: " + spec + "}"
+}
+
 // onProxies lists the types of filters that a proxy may have.
 func onProxies() (list []string) {
 	for _, name := range model.ConfigTypes(model.KindFilter) {
@@ -162,6 +166,14 @@ var _ = DescribeTable("A mistake is refused by the API server", func(ctx context
 	Entry("an exemption of no route", globalConfig(`{type: vh_filter_rbac, config: "{}", exempt: [{namespace: a, name: b, routes: [""]}]}`),
 		`spec.exempt[0].routes[0]: Invalid value: "": spec.exempt[0].routes[0] in body should be at least 1 chars long`),
 	Entry("a global config without a configuration", globalConfig("{type: globalconfig_oauth}"), "spec.config: Required value"),
+	Entry("a key without its names", consumer("{keys: [{}]}"), "spec.keys[0].secretName: Required value", "spec.keys[0].key: Required value"),
+	Entry("a key in a path", consumer("{keys: [{secretName: a, key: b/c}]}"), `spec.keys[0].key: Invalid value: "b/c": spec.keys[0].key in body should match '^[A-Za-z0-9._-]+$'`),
+	Entry("a user without its names", consumer("{users: [{}]}"), "spec.users[0].filter: Required value", "spec.users[0].user: Required value"),
+	Entry("a group of another namespace", consumer(`{groups: ["gold@shop"]}`), `spec.groups[0]: Invalid value: "gold@shop": spec.groups[0] in body should match '^[A-Za-z0-9._:/-]+$'`),
+	Entry("a group twice", consumer("{groups: [a, a]}"), `spec.groups[1]: Duplicate value: "a"`),
+	Entry("too many groups", consumer("{groups: [a1, a2, a3, a4, a5, a6, a7, a8, a9, b1, b2, b3, b4, b5, b6, b7, b8]}"), "spec.groups: Too many: 17: must have at most 16 items"),
+	Entry("too many credentials", consumer("{keys: ["+strings.Repeat("{secretName: a, key: b}, ", 26)+"], users: ["+strings.Repeat("{filter: a, user: b}, ", 25)+"]}"),
+		"spec.keys: Invalid value: a consumer has at most 50 credentials: keys and users together"),
 	Entry("a grant for nobody", grant("{from: [], to: [{kind: Secret}]}"), "spec.from: Invalid value: 0: spec.from in body should have at least 1 items"),
 	Entry("a grant for a Pod", grant("{from: [{kind: Pod, namespace: a}], to: [{kind: ConfigMap}]}"),
 		`spec.from[0].kind: Unsupported value: "Pod": supported values: "GatewayHost", "RouteFilter", "GlobalConfig"`,

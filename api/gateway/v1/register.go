@@ -17,6 +17,7 @@ const (
 	KindRouteFilter    = "RouteFilter"
 	KindGlobalConfig   = "GlobalConfig"
 	KindReferenceGrant = "ReferenceGrant"
+	KindConsumer       = "Consumer"
 )
 
 // GroupVersion is the group and version of this package.
@@ -29,7 +30,8 @@ func Resource(kind string) string { return strings.ToLower(kind) + "s" }
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion(),
 		&GatewayHost{}, &GatewayHostList{}, &RouteFilter{}, &RouteFilterList{},
-		&GlobalConfig{}, &GlobalConfigList{}, &ReferenceGrant{}, &ReferenceGrantList{})
+		&GlobalConfig{}, &GlobalConfigList{}, &ReferenceGrant{}, &ReferenceGrantList{},
+		&Consumer{}, &ConsumerList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion())
 	return nil
 }

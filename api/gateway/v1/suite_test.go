@@ -33,7 +33,8 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	Expect(api.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "-f", crds)).To(ContainSubstring("condition met"))
 	Eventually(ctx, func() (string, error) {
 		return api.Kubectl(ctx, "api-resources", "--cached=false", "--categories=gatehouse", "--output=name")
-	}).Should(Equal(`gatewayhosts.gateway.gatehouse.dev
+	}).Should(Equal(`consumers.gateway.gatehouse.dev
+gatewayhosts.gateway.gatehouse.dev
 globalconfigs.gateway.gatehouse.dev
 referencegrants.gateway.gatehouse.dev
 routefilters.gateway.gatehouse.dev

@@ -67,6 +67,46 @@ func (v *validator) groupList(field string, groups []string) {
 	}
 }
 
+// consumerNames are the paths in the JSON of a filter whose texts are names of groups, or else of consumers.
+func (f *Filter) consumerNames() map[string]bool {
+	switch f.TypeName() {
+	case FilterConsumer:
+		return map[string]bool{"allow": true, "deny": true}
+	case FilterRBAC:
+		return map[string]bool{"allow.groups": true, "deny.groups": true, "allow.consumers": false, "deny.consumers": false}
+	}
+	return nil
+}
+
+// MapConsumers returns the configuration with each name of a group or consumer replaced by what change says for it.
+func (f *Filter) MapConsumers(change func(path, name string, isGroup bool) string) (JSON, error) {
+	names := f.consumerNames()
+	if names == nil {
+		return f.Config, nil
+	}
+	return mapStrings(f.Config, func(at textField, text string) (string, error) {
+		for path, isGroup := range names {
+			if strings.EqualFold(path, at.path) {
+				return change(path, text, isGroup), nil
+			}
+		}
+		return text, nil
+	})
+}
+
+// Consumers are the names of groups and consumers that the filter compares.
+func (f *ParsedFilter) Consumers() (names []string) {
+	switch c := f.Spec.(type) {
+	case *ConsumerFilter:
+		return slices.Concat(c.Allow, c.Deny)
+	case *RBACFilter:
+		for _, r := range slices.Concat(c.Allow, c.Deny) {
+			names = append(names, slices.Concat(r.Groups, r.Consumers)...)
+		}
+	}
+	return names
+}
+
 func (f *ConsumerFilter) uses() []Key { return nil }
 
 // IsRequired reports whether requests without a consumer are refused.

@@ -29,7 +29,7 @@ func (w *Watch) Elsewhere(key model.Key) string {
 	case model.KindKeySet, model.KindAPIKey:
 		edit = "key sets are the Secrets that RouteFilters name in keys; edit those with kubectl"
 	case model.KindConsumer:
-		edit = "there are no consumers in Kubernetes mode"
+		edit = w.editOf(key, gatewayv1.KindConsumer)
 	case model.KindProxy:
 		edit = "its proxies are those of --kubernetes-proxies, " +
 			"their fields are in the file of --kubernetes-proxy-settings, " +

@@ -72,6 +72,10 @@ func kinds() []kind {
 			without: "references to other namespaces are refused",
 		},
 		{
+			gvk: own.WithKind(gatewayv1.KindConsumer), object: &gatewayv1.Consumer{}, optional: true,
+			without: "there are no consumers, and routes that require one refuse all requests",
+		},
+		{
 			gvk: core.WithKind("Service"), object: &corev1.Service{}, needed: true, without: "no Envoy is answered",
 			slim: slimService,
 		},

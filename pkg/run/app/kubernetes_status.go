@@ -185,6 +185,15 @@ func cachedObjects(ctx context.Context, watch *kube.Watch, controller string) (o
 			add(gatewayv1.KindGlobalConfig, &list.Items[i], list.Items[i].Status)
 		}
 	}
+	if watch.HasRead(gatewayv1.KindConsumer) {
+		var list gatewayv1.ConsumerList
+		if err := watch.Cache().List(ctx, &list); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			add(gatewayv1.KindConsumer, &list.Items[i], list.Items[i].Status)
+		}
+	}
 	more, err := cachedAPIObjects(ctx, watch, controller)
 	return append(objects, more...), err
 }

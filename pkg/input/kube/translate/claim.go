@@ -10,8 +10,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
-// claim is something of a proxy that only one object can have: the host name of a GatewayHost,
-// or the login for all hosts.
+// claim is something that only one object can have: of a proxy the host name of a GatewayHost or the login for all
+// hosts, or the credential of a Consumer.
 type claim struct{ kind, proxy, host string }
 
 // claimsOf lists what a unit claims.
@@ -22,6 +22,13 @@ func (w *World) claimsOf(u *unit) []claim {
 		if proxy := w.proxyOf(string(o.Spec.Proxy)); proxy != "" && fqdn != "" && w.hosts.allow(o.Namespace, fqdn) {
 			return []claim{{u.ref.Kind, proxy, w.place(proxy, serviceOf(o))}}
 		}
+	case *gatewayv1.Consumer:
+		var list []claim
+		for _, c := range credentialsOf(o) {
+			list = append(list, c.claim())
+		}
+		slices.SortFunc(list, func(a, b claim) int { return strings.Compare(a.host, b.host) })
+		return slices.Compact(list)
 	case *gatewayv1.GlobalConfig:
 		if g := (&model.GlobalConfig{Type: string(o.Spec.Type)}); g.TypeName() != model.GlobalConfigOAuth {
 			return nil

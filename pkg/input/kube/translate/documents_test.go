@@ -63,7 +63,7 @@ var _ = Describe("The examples of docs/kubernetes.md", func() {
 		_, sections, _ := strings.Cut(string(text), "\n## Hosts and routes\n")
 		sections, _, _ = strings.Cut(sections, "\n## What the conditions say\n")
 		blocks := strings.Split(sections, "```yaml\n")[1:]
-		Expect(blocks).To(HaveLen(8))
+		Expect(blocks).To(HaveLen(9))
 		c := newCluster()
 		for _, block := range blocks {
 			yaml, _, _ := strings.Cut(block, "```")
@@ -79,7 +79,7 @@ var _ = Describe("The examples of docs/kubernetes.md", func() {
 		c.put(secret("gatehouse/oauth-client", "client-secret", "x\n"))
 		c.put(secret("gatehouse/oauth-hmac", "hmac", "0123456789abcdef0123456789abcdef"))
 		step := c.step()
-		Expect(step.Objects).To(HaveLen(11))
+		Expect(step.Objects).To(HaveLen(13))
 		for ref, o := range step.Objects {
 			Expect(o.Problems).To(BeEmpty(), ref.String())
 		}

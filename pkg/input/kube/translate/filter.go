@@ -49,7 +49,7 @@ func (s *scope) readFilter(f *model.Filter, at, text string) bool {
 	if s.refuses(f, map[string]string{"Filter_name": "metadata.name", "Filter_type": "spec.type", "Filter_config": at}) {
 		return false
 	}
-	if !s.clientSecret(at, f) {
+	if !s.clientSecret(at, f) || !s.ownConsumers(at, f) {
 		return false
 	}
 	names := s.names(at, loginOf(f.Parse().Spec))

@@ -52,7 +52,14 @@ func (u *universe) secretName() gatewayv1.ObjectName {
 }
 
 func (u *universe) object() metav1.Object {
-	switch u.IntN(12) {
+	switch u.IntN(13) {
+	case 12:
+		c := &gatewayv1.Consumer{ObjectMeta: u.meta("ann", "bob")}
+		for range u.IntN(3) {
+			c.Spec.Keys = append(c.Spec.Keys, gatewayv1.ConsumerKey{SecretName: "value", Key: one(u, "a", "b")})
+			c.Spec.Groups = append(c.Spec.Groups, one[gatewayv1.GroupName](u, "gold", "x@y"))
+		}
+		return c
 	case 0, 1, 2, 3:
 		return u.host()
 	case 4, 5:

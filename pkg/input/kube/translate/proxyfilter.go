@@ -31,7 +31,7 @@ func (s *scope) putProxyFilter(f *model.Filter, o *gatewayv1.GlobalConfig) {
 	}
 	if !s.readFilter(f, configField, o.Spec.Config) {
 		const nowhere = `["255.255.255.255/32"]`
-		if f.Type == model.FilterIPAccess { // connections have it, too
+		if f.TypeName() == model.FilterIPAccess { // connections have it, too
 			f.Config = `{"allow":` + nowhere + `}`
 		} else {
 			f.Type, f.Config = model.FilterRBAC, `{"allow":[{"addresses":`+nowhere+`}]}`

@@ -99,6 +99,8 @@ const (
 	HostNotAllowed = "HostNotAllowed"
 	// LoginConflict: an older GlobalConfig has the login of the proxy.
 	LoginConflict = "LoginConflict"
+	// CredentialConflict: an older Consumer has the credential.
+	CredentialConflict = "CredentialConflict"
 )
 
 // maxProblems bounds the problems of one object.

@@ -102,6 +102,8 @@ func refOf(object metav1.Object) translate.Ref {
 		kind = "RouteFilter"
 	case *gatewayv1.GlobalConfig:
 		kind = "GlobalConfig"
+	case *gatewayv1.Consumer:
+		kind = "Consumer"
 	case *gatewayv1.ReferenceGrant:
 		kind = "ReferenceGrant"
 	case *corev1.Service:
@@ -122,7 +124,7 @@ func parse(text string) (list []metav1.Object) {
 		Expect(yaml.Unmarshal([]byte(doc), &head)).To(Succeed(), doc)
 		kinds := map[string]metav1.Object{
 			"GatewayHost": &gatewayv1.GatewayHost{}, "RouteFilter": &gatewayv1.RouteFilter{}, "GlobalConfig": &gatewayv1.GlobalConfig{},
-			"ReferenceGrant": &gatewayv1.ReferenceGrant{}, "Service": &corev1.Service{}, "EndpointSlice": &discoveryv1.EndpointSlice{}, "Secret": &corev1.Secret{},
+			"Consumer": &gatewayv1.Consumer{}, "ReferenceGrant": &gatewayv1.ReferenceGrant{}, "Service": &corev1.Service{}, "EndpointSlice": &discoveryv1.EndpointSlice{}, "Secret": &corev1.Secret{},
 		}
 		object := kinds[head.Kind]
 		Expect(object).NotTo(BeNil(), doc)

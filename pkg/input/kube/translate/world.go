@@ -84,7 +84,7 @@ const kindProxy = "Proxy"
 // translated lists the kinds of units in the order of their translation: each after those that it
 // reads.
 func translated() []string {
-	return append([]string{kindProxy, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig, gatewayv1.KindGatewayHost}, apiKinds()...)
+	return append([]string{kindProxy, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig, gatewayv1.KindConsumer, gatewayv1.KindGatewayHost}, apiKinds()...)
 }
 
 // New returns a World that has only the proxies of the installation. The first proxy is for objects
@@ -157,6 +157,10 @@ func (w *World) Upsert(object metav1.Object) {
 		old, _ := w.objectOf(ref).(*gatewayv1.GlobalConfig)
 		w.putUnit(ref, o, old != nil && reflect.DeepEqual(old.Spec, o.Spec))
 		w.setExempt(ref, exemptionsOf(old), o.Spec.Exempt)
+	case *gatewayv1.Consumer:
+		ref.Kind = gatewayv1.KindConsumer
+		old, _ := w.objectOf(ref).(*gatewayv1.Consumer)
+		w.putUnit(ref, o, old != nil && reflect.DeepEqual(old.Spec, o.Spec))
 	case *gatewayv1.ReferenceGrant:
 		w.putGrant(ref, o)
 	case *corev1.Service:
@@ -369,6 +373,8 @@ func (w *World) translate(u *unit) {
 		s.routeFilter(o)
 	case *gatewayv1.GlobalConfig:
 		s.globalConfig(u, o)
+	case *gatewayv1.Consumer:
+		s.consumer(u, o)
 	case *gwapi.GatewayClass:
 		s.gatewayClass(o)
 	case *gwapi.Gateway:
