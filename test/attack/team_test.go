@@ -59,6 +59,35 @@ func listTries() map[int][]teamTry {
 	}
 }
 
+// consumerTries are about consumers, by the status of the answer: who has a consumer's groups or credentials is let in where
+// it is.
+func consumerTries() map[int][]teamTry {
+	const own = "Consumer_name=x&tags=a&"
+	return map[int][]teamTry{
+		http.StatusForbidden: {
+			{what: "change the groups of a consumer", method: "PATCH", path: "/consumer/b-acme", body: "Consumer_groups=gold@a", names: []string{"/consumer/b-acme"}},
+			{what: "take the credentials of a consumer away", method: "PATCH", path: "/consumer/b-acme", body: "Consumer_credentials={}", names: []string{"/consumer/b-acme"}},
+			{what: "take over a consumer", method: "PATCH", path: "/consumer/b-acme", body: "tags=a", names: []string{"/consumer/b-acme"}},
+			{what: "replace a consumer", method: "PUT", path: "/consumer/b-acme", body: "tags=a", names: []string{"/consumer/b-acme"}},
+			{what: "delete a consumer", method: "DELETE", path: "/consumer/b-acme", names: []string{"/consumer/b-acme"}},
+			{what: "delete a consumer by document", method: "PUT", path: "/config?delete=true&force=true", body: document("consumers: [{consumer_name: b-acme}]\n"), names: []string{"/consumer/b-acme"}},
+			{what: "shadow a consumer in a document", method: "PUT", path: "/config", body: document("consumers: [{consumer_name: b-acme, consumer_groups: [gold@a], tags: [a]}]\n"), names: []string{"/consumer/b-acme"}},
+			{what: "the group of another", method: "POST", path: "/consumer", body: own + "Consumer_groups=gold@b", names: []string{"group gold@b"}},
+			{what: "the group of another in a document", method: "PUT", path: "/config", body: document("consumers: [{consumer_name: x, consumer_groups: [gold@b], tags: [a]}]\n"), names: []string{"group gold@b"}},
+			{what: "a credential that a consumer of another has", method: "POST", path: "/consumer", body: own + `Consumer_credentials={"keys":["b-keys/k"]}`, names: []string{"/keyset/b-keys"}},
+			{what: "a credential that nobody has yet", method: "POST", path: "/consumer", body: own + `Consumer_credentials={"keys":["b-keys/later"],"users":["b-office/ann"]}`, names: []string{"/keyset/b-keys", "/filter/b-office"}},
+			{what: "a subject", method: "POST", path: "/consumer", body: own + `Consumer_credentials={"tokens":[{"issuer":"https://b.test","subject":"boss"}]}`, names: []string{"only an admin"}},
+			{what: "a certificate", method: "POST", path: "/consumer", body: own + `Consumer_credentials={"certificates":[{"dns":"b.test"}]}`, names: []string{"only an admin"}},
+			{what: "delete a key of a consumer", method: "DELETE", path: "/keyset/b-keys/key/k", names: []string{"/keyset/b-keys/key/k"}},
+			{what: "roll consumers back", method: "POST", path: "/revision/3/rollback", names: []string{"/consumer/b-acme", "/keyset/b-keys"}},
+			{what: "prune consumers", method: "PUT", path: "/config?prune=true", body: document("consumers: []\n"), names: []string{"combine prune with tag=a"}},
+		},
+		http.StatusConflict: {
+			{what: "shadow a consumer", method: "POST", path: "/consumer", body: "Consumer_name=b-acme&tags=a&Consumer_groups=gold@a", names: []string{"b-acme"}},
+		},
+	}
+}
+
 func teamTries() []teamTry {
 	return []teamTry{
 		{"change", "PATCH", "/upstream/b-blue", "Upstream_port=1", []string{"/upstream/b-blue"}},
@@ -139,6 +168,9 @@ var _ = Describe("A team", func() {
 			{b, "/list", `List_name=b-headers&List_type=headers&tags=b&List_config={"response":{"set":{"x-b":"1"}}}`},
 			{b, "/filter", `Filter_name=b-office&Filter_type=vh_filter_ipaccess&tags=b&Filter_config={"allow_lists":["b-list"]}`},
 			{b, "/service/b-shop/filter/b-office", ""},
+			{b, "/keyset", "Keyset_name=b-keys&tags=b"},
+			{b, "/keyset/b-keys/key", "Key_name=k"},
+			{b, "/consumer", `Consumer_name=b-acme&tags=b&Consumer_groups=gold@b&Consumer_credentials={"keys":["b-keys/k"]}`},
 			{a, "/upstream", "Upstream_name=a-red&tags=a&" + address(red)},
 			{a, "/filter", `Filter_name=a-deny&Filter_type=vh_filter_ipaccess&tags=a&Filter_config={"deny":["0.0.0.0/0"]}`},
 			{a, "/service", "Service_Name=a-shop&fqdn=a.test&tags=a"},
@@ -163,6 +195,9 @@ var _ = Describe("A team", func() {
 
 		tries := listTries()
 		tries[http.StatusForbidden] = append(tries[http.StatusForbidden], teamTries()...)
+		for status, list := range consumerTries() {
+			tries[status] = append(tries[status], list...)
+		}
 		check := func(status int, try teamTry) {
 			GinkgoHelper()
 			By(try.what)
