@@ -24,14 +24,15 @@ func (w *world) patch(path string, fields ...string) {
 }
 
 var _ = Describe("A change of consumers", func() {
-	It("applies to each request after it, a hundred times under load, and changes no listener", func() {
+	It("applies to each request after it, a hundred times under load, with the scope of the filter, and changes no listener", func() {
 		p := consumer()
 		p.config = `{"allow":["gold"]}`
 		w := newWorld(p)
 		w.attach(onShop)
 		before := w.listeners()
 		header := withKey("partners", "web")
-		gold, silver := "200 acme gold", "403"
+		gold, silver, onRoute := "200 acme gold", "403", "/service/shop/route/root/filter/silver"
+		w.post("/filter", "Filter_name=silver", "Filter_type=http_filter_consumer", `Filter_config={"allow":["silver"]}`)
 		var times phases
 		times.begin("200 acme beta,gold")
 		traffic := testkit.StartTraffic(testkit.TrafficOptions{
@@ -57,6 +58,15 @@ var _ = Describe("A change of consumers", func() {
 			times.begin(now)
 			Expect(saysConsumer(w.send(request{header: []string{header}}))).To(Equal(now))
 			last = now
+			if i%10 == 4 { // a consumer of silver, whom the filter of the route lets in
+				times.begin(silver, "200 acme silver")
+				w.attach(onRoute)
+				times.begin("200 acme silver")
+				Expect(saysConsumer(w.send(request{header: []string{header}}))).To(Equal("200 acme silver"))
+				times.begin("200 acme silver", silver)
+				w.detach(onRoute)
+				times.begin(silver)
+			}
 			w.post("/consumer?wait=applied", fmt.Sprint("Consumer_name=other", i), fmt.Sprintf(`Consumer_credentials={"keys":["partners/other%d"]}`, i))
 		}
 		report := traffic.Stop()
