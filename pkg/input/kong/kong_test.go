@@ -86,6 +86,28 @@ var _ = Describe("A file of Kong", func() {
 			"line 7: _info: defaults has no equivalent"),
 	)
 
+	DescribeTable("has a route that", func(version, route, want, not string, notes ...string) {
+		r, err := kong.Import(strings.NewReader("_format_version: \""+version+"\"\nservices:\n- name: shop\n  url: http://10.0.0.1/\n  routes:\n  - "+route+
+			"\n  - {name: other, hosts: [other.test]}\n"), kong.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		var told []string
+		for _, n := range r.Notes {
+			told = append(told, n.String())
+		}
+		Expect(told).To(HaveExactElements(notes))
+		Expect(string(r.Document)).To(And(ContainSubstring(want), Not(ContainSubstring(not))))
+	},
+		Entry("is for a server name", "3.0", "{name: root, snis: [shop.test]}", "fqdn: other.test", "route_name: root",
+			"line 6: route root: is for server names of TLS (snis), which has no equivalent, and is left out"),
+		Entry("has no host that can be translated", "3.0", "{name: root, hosts: ['shop.*']}", "fqdn: other.test", "route_name: root",
+			"line 6: route root: the host shop.* has no equivalent, and is left out"),
+		Entry("has another one", "3.0", "{name: root, hosts: ['shop.*', shop.test]}", "fqdn: shop.test", "shop.*",
+			"line 6: route root: the host shop.* has no equivalent, and is left out"),
+		Entry("has an expression without a mark", "2.1", `{name: root, hosts: [shop.test], paths: ['/a/\d+']}`, "match: regex", "route_prefix: ~"),
+		Entry("has a path of an older file", "2.1", `{name: root, hosts: [shop.test], paths: [/a~b]}`, "route_prefix: /a~b", "match: regex"),
+		Entry("has a header with an expression", "3.0", `{name: root, hosts: [shop.test], headers: {x-a: ['~*^v[0-9]$', b.c]}}`, `regex: (?i)(.*(?:^v[0-9]$).*|b\.c)`, "~*"),
+	)
+
 	DescribeTable("refuses a consumer who has the plugin", func(plugin, group string, left bool, note string) {
 		r, err := kong.Import(strings.NewReader(with("{name: key-auth}",
 			"consumers:\n- username: acme\n  groups: [{name: gold}]\n  keyauth_credentials: [{key: k}]\n"+plugin+

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,6 +33,8 @@ type file struct {
 	// shared are the configurations that plugins name. hashed says that passwords are not in the clear.
 	shared *yaml.Node
 	hashed bool
+	// old says that the file is one before 3.0.
+	old bool
 	// missing says that a plugin names a configuration that is not in the file.
 	missing error
 }
@@ -207,6 +210,7 @@ func read(in io.Reader) (*file, error) {
 	if version := get(f, root, "_format_version", ""); version != "3.0" && version != "2.1" && version != "1.1" {
 		return nil, fmt.Errorf("_format_version is %q: it must be that of a declarative file of Kong, such as 3.0", version)
 	}
+	f.old = get(f, root, "_format_version", "") != "3.0"
 	for _, n := range items(root, "upstreams") {
 		f.readUpstream(n)
 	}
@@ -316,9 +320,38 @@ func (f *file) readRoute(n *yaml.Node, s *service) {
 		f.note(n, "route %s: is for %s, and left out", r.name, strings.Join(protocols, ", "))
 		return
 	}
+	if !f.readConditions(n, r) {
+		return
+	}
 	s.routes = append(s.routes, r)
 	f.readPlugins(n, plugin{service: s.name, route: r.name})
-	f.rest(n, "route "+r.name, known...)
+	f.rest(n, "route "+r.name, append(known, "snis")...)
+}
+
+// plainPath are the paths that are no expressions in files before 3.0, where expressions have no mark.
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9._~/%-]*$`)
+
+// readConditions checks what a route matches. It reports false, with a note, if the route would match more without what
+// has no equivalent.
+func (f *file) readConditions(n *yaml.Node, r *route) bool {
+	if len(items(n, "snis")) > 0 {
+		f.note(n, "route %s: is for server names of TLS (snis), which has no equivalent, and is left out", r.name)
+		return false
+	}
+	all := len(r.hosts)
+	r.hosts = slices.DeleteFunc(r.hosts, func(h string) bool {
+		bad := strings.HasSuffix(h, ".*")
+		if bad {
+			f.note(n, "route %s: the host %s has no equivalent, and is left out", r.name, h)
+		}
+		return bad
+	})
+	for i, path := range r.paths {
+		if f.old && !plainPath.MatchString(path) {
+			r.paths[i] = "~" + path
+		}
+	}
+	return all == 0 || len(r.hosts) > 0
 }
 
 // reference returns the name of an object that another one names, as a text or as {name: ...}.

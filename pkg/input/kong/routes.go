@@ -177,6 +177,9 @@ func (b *builder) routeConfig(r *route, path string) map[string]any {
 		values := make([]string, len(r.headers[name]))
 		for i, v := range r.headers[name] {
 			values[i] = regexp.QuoteMeta(v)
+			if expression, is := strings.CutPrefix(v, "~*"); is {
+				values[i] = ".*(?:" + expression + ").*" // it may match a part
+			}
 		}
 		headers = append(headers, map[string]any{"name": name, "regex": "(?i)(" + strings.Join(values, "|") + ")"})
 	}
