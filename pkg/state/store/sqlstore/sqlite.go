@@ -20,6 +20,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
+// writerCache lets a transaction keep 32 MiB of changed pages until it commits. Beyond that SQLite writes them before, and
+// many of them again; its own bound is 2 MiB.
+const writerCache = "cache_size(-32768)"
+
 // openSQLite opens a pool with one connection that writes, and pools with several that
 // read: in WAL mode neither waits for the other.
 func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
@@ -40,7 +44,7 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 	s.lockRevision = "SELECT revision, id, '' FROM revision" // BEGIN IMMEDIATE has locked it
 	s.timesAreText = true
 
-	writer, err := s.openPool(path, 1, url.Values{"_txlock": {"immediate"}})
+	writer, err := s.openPool(path, 1, url.Values{"_txlock": {"immediate"}, "_pragma": {writerCache}})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -80,6 +81,29 @@ var _ = Describe("SQLite", func() {
 		Expect(sqlstore.Pragma(s, "journal_mode")).To(Equal("wal"))
 		Expect(sqlstore.Pragma(s, "synchronous")).To(Equal("2")) // FULL
 		Expect(sqlstore.Pragma(s, "foreign_keys")).To(Equal("1"))
+		Expect(sqlstore.Pragma(s, "cache_size")).To(Equal("-32768"), "changed pages are written once, and not before the commit")
+	})
+
+	It("stores several entries of the change log in a page", func(ctx SpecContext) {
+		s := openStore(ctx, "sqlite://"+filepath.Join(GinkgoT().TempDir(), "gatehouse.db"))
+		pages := func() int {
+			text, err := sqlstore.Pragma(s, "page_count")
+			Expect(err).NotTo(HaveOccurred())
+			n, err := strconv.Atoi(text)
+			Expect(err).NotTo(HaveOccurred())
+			return n
+		}
+		before := pages()
+		_, err := s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
+			for i := range 400 { // each has 1.2 KB in the log
+				if err := w.Insert(&model.Upstream{Name: "u" + strconv.Itoa(i), IP: "192.0.2.1", Port: 80}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pages()-before).To(BeNumerically("<", 300), "upstreams, their names and the log together")
 	})
 
 	It("reports that the database is unavailable while another program locks it", func(ctx SpecContext) {
