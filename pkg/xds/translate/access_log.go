@@ -256,7 +256,7 @@ func requestFormats(l ir.Listener) map[string]string {
 		"user_agent":                       "%REQ(USER-AGENT):256%",
 		"request_id":                       "%REQ(X-REQUEST-ID):64%",
 		"response_code":                    "%RESPONSE_CODE%",
-		"response_code_details":            "%CEL(" + seam.Details + "):256%",
+		"response_code_details":            seam.FirstOf(256, seam.Command{Name: "RESPONSE_CODE_DETAILS", Parameter: "ALLOW_WHITESPACES"}),
 		"response_flags":                   "%RESPONSE_FLAGS%",
 		"bytes_received":                   "%BYTES_RECEIVED%",
 		"bytes_sent":                       "%BYTES_SENT%",

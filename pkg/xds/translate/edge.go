@@ -149,10 +149,14 @@ func hostReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 func cleanRequests(l ir.Listener, m *hcmv3.HttpConnectionManager) error {
 	names := []*matcherv3.StringMatcher{{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "x-envoy-"}}}
 	if l.TrustedHops == 0 {
-		// One expression, since each matcher costs a scan of all headers.
-		names = append(names, &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{
-			SafeRegex: regex(`forwarded|x-forwarded-(host|port|prefix|scheme|server|ssl)|x-real-ip`),
-		}})
+		// Each matcher costs a scan of all headers. One expression costs less than names, and less with ^x-, without
+		// which Envoy runs it for each header.
+		names = []*matcherv3.StringMatcher{
+			{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "forwarded"}},
+			{MatchPattern: &matcherv3.StringMatcher_SafeRegex{
+				SafeRegex: regex(`^x-(envoy-.*|forwarded-(host|port|prefix|scheme|server|ssl)|real-ip)`),
+			}},
+		}
 	}
 	var mutations []*mutationv3.HeaderMutation
 	for _, name := range names {
