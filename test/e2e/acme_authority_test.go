@@ -96,7 +96,7 @@ var _ = Describe("A limit of an authority", func() {
 		automatic(two.API, "b", "b.limited.test")
 		automatic(two.API, "c", "c.test")
 		Eventually(stateOf(two.API, "c.test"), orderTime).Should(Equal("issued"))
-		Expect(stateOf(two.API, "b.limited.test")()).To(Equal("ordering"))
+		Eventually(stateOf(two.API, "b.limited.test")).Should(HavePrefix("waiting: the authority limits orders for limited.test until "))
 		Expect(p.Count(testkit.PebbleNewOrder)).To(Equal(2))
 	})
 })

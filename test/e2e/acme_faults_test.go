@@ -80,7 +80,8 @@ var _ = Describe("An automatic certificate", func() {
 		automatic(s.api, "e", "e.limited.test")
 		automatic(s.api, "f", "f.test")
 		Eventually(stateOf(s.api, "f.test"), orderTime).Should(Equal("issued"))
-		Expect(stateOf(s.api, "e.limited.test")()).To(Equal("ordering"))
+		Eventually(stateOf(s.api, "e.limited.test")).Should(HavePrefix("waiting: the authority limits orders for limited.test until "))
+		Expect(holding(s.api, "/service/e")).To(ContainElement("CertificatePending"))
 		Expect(certificatesOf(s.api)["e.limited.test"].Failures).To(BeZero())
 	})
 

@@ -73,15 +73,31 @@ func (w *Watch) pause(a *attempt) {
 	w.holds[hostHold(a.want.host)] = w.opts.Now().Add(longestLook)
 }
 
-// heldUntil returns until when nothing may be ordered for a host. It requires mu.
-func (w *Watch) heldUntil(want wanted, now time.Time) (until time.Time) {
-	for _, id := range []string{want.from.accountHold(), want.from.domainHold(domainOf(want.host)), hostHold(want.host)} {
-		until = later(until, w.holds[id])
+// heldUntil returns until when nothing may be ordered for a host, and for what the authority says so; empty means that the
+// store is away. It requires mu.
+func (w *Watch) heldUntil(want wanted, now time.Time) (until time.Time, what string) {
+	last := now.Add(longestHold) // later times are from before the clock was set back
+	if away := w.holds[hostHold(want.host)]; away.After(now) && !away.After(last) {
+		return away, ""
 	}
-	if last := now.Add(longestHold); until.After(last) { // the clock was set back
-		return last
+	domain := domainOf(want.host)
+	until, what = w.holds[want.from.accountHold()], "of the account"
+	if at := w.holds[want.from.domainHold(domain)]; at.After(until) {
+		until, what = at, "for "+domain
 	}
-	return until
+	if until.After(last) {
+		until = last
+	}
+	return until, what
+}
+
+// postpone returns why an order waits for the authority to allow it.
+func (w *Watch) postpone(want wanted) error {
+	now := w.opts.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	until, what := w.heldUntil(want, now)
+	return &postponed{"the authority limits orders " + what + " until " + until.UTC().Format(time.RFC3339), max(until.Sub(now), time.Second)}
 }
 
 func later(a, b time.Time) time.Time {

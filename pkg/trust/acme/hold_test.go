@@ -37,7 +37,7 @@ var _ = Describe("A limit of the authority", func() {
 		l.order("b.limited.test", "c.test")
 		l.start()
 		l.issued("c.test")
-		Expect(l.state("b.limited.test")()).To(Equal("ordering"))
+		Eventually(l.state("b.limited.test")).Should(MatchRegexp(`^waiting: the authority limits orders for limited.test until 20\d\d-`))
 		Expect(l.pebble.Count(testkit.PebbleNewOrder)).To(Equal(2))
 		l.pass(2*time.Hour + time.Minute)
 		l.issued("b.limited.test")
@@ -54,7 +54,7 @@ var _ = Describe("A limit of the authority", func() {
 		l.start()
 		Eventually(func() error { _, err := l.Ask(context.Background(), "a.test"); return err }).Should(Succeed())
 		l.issued("a.test") // whoever asks is not held back
-		Expect(l.state("b.test")()).To(Equal("ordering"))
+		Eventually(l.state("b.test")).Should(HavePrefix("waiting: the authority limits orders of the account until "))
 		Expect(l.pebble.Count(testkit.PebbleNewOrder)).To(Equal(2))
 		l.pass(2*time.Hour + time.Minute)
 		l.issued("b.test")
@@ -65,9 +65,17 @@ var _ = Describe("A limit of the authority", func() {
 		one, two := want(model.ACMEConfig{}), want(model.ACMEConfig{})
 		two.from.config.Directory = "https://two.test/dir"
 		w.holds[one.from.domainHold("shop.test")] = start.Add(time.Hour)
-		Expect(w.heldUntil(one, start)).To(Equal(start.Add(time.Hour)))
-		Expect(w.heldUntil(two, start)).To(BeZero())
-		Expect(w.heldUntil(one, start.Add(-365*day))).To(Equal(start.Add(-365 * day).Add(longestHold)))
+		held := func(want wanted, now time.Time) time.Time { until, _ := w.heldUntil(want, now); return until }
+		Expect(held(one, start)).To(Equal(start.Add(time.Hour)))
+		Expect(held(two, start)).To(BeZero())
+		w.opts.Now = func() time.Time { return start }
+		Expect(w.postpone(one)).To(MatchError("the authority limits orders for shop.test until 2026-11-01T01:00:00Z"))
+		By("nothing is written about it while the store is away")
+		w.holds[hostHold("shop.test")] = start.Add(time.Minute)
+		until, what := w.heldUntil(one, start)
+		Expect([]any{until, what}).To(Equal([]any{start.Add(time.Minute), ""}))
+		Expect(held(one, start.Add(2*time.Minute))).To(Equal(start.Add(time.Hour)))
+		Expect(held(one, start.Add(-365*day))).To(Equal(start.Add(-365 * day).Add(longestHold)))
 	})
 
 	It("is known to the store by its latest time, and not after its end", func() {

@@ -125,8 +125,10 @@ func (w *Watch) startDue(group *sync.WaitGroup) time.Duration {
 		stored := w.rows[key]
 		do, at := next(want, stored, now)
 		if do == order {
-			if held := w.heldUntil(want, now); held.After(now) && (stored == nil || stored.Asked == stored.state.Asked) {
-				do, at = wait, held
+			if until, what := w.heldUntil(want, now); until.After(now) && (stored == nil || stored.Asked == stored.state.Asked) {
+				if do, at = wait, until; what != "" && (stored == nil || stored.state.Waiting == "") {
+					do = hold // users see why
+				}
 			}
 		}
 		slots, most := &w.orders, mostOrders
@@ -213,6 +215,8 @@ func (w *Watch) do(ctx context.Context, what action, a *attempt, slots *int) {
 		}
 	case inform:
 		err = a.inform(bound)
+	case hold:
+		err = w.postpone(a.want)
 	default:
 		err = a.run(bound)
 	}

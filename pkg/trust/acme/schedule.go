@@ -15,6 +15,8 @@ const (
 	order
 	// inform: ask the authority when to renew (ARI, RFC 9773).
 	inform
+	// hold: say that the authority does not allow an order yet.
+	hold
 )
 
 const (
