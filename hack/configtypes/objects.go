@@ -56,7 +56,8 @@ const (
 func (f field) in(at place) (name string, required bool) {
 	switch {
 	case at == inAnswer && f.doc.keywords["writeOnly"] == nil:
-		return f.json, true
+		name, omitted := strings.CutSuffix(f.json, ",omitempty")
+		return name, !omitted
 	case at == inAnswer || f.form == "":
 		return "", false
 	case at == inBody:

@@ -78,19 +78,41 @@ func deployment(g *gwapi.Gateway) *appsv1.Deployment {
 	}}
 }
 
-// service has the ports of the listeners. Those of connections are the Envoy's own.
+// targetOf returns the port of the Envoy for a listener: 8080 and 8443 for listeners at 80 and 443 or, if there is none,
+// for the first one; the listener's own for others.
+func targetOf(g *gwapi.Gateway, l *gwapi.Listener) int32 {
+	own, usual := int32(8080), int32(80)
+	secure := func(p gwapi.ProtocolType) bool { return p == gwapi.HTTPSProtocolType || p == gwapi.TLSProtocolType }
+	if l.Protocol == gwapi.TCPProtocolType || l.Protocol == gwapi.UDPProtocolType {
+		return l.Port
+	}
+	if secure(l.Protocol) {
+		own, usual = 8443, 443
+	}
+	first := int32(0)
+	for _, other := range g.Spec.Listeners {
+		if secure(other.Protocol) == secure(l.Protocol) && other.Protocol != gwapi.TCPProtocolType && other.Protocol != gwapi.UDPProtocolType &&
+			(first == 0 || other.Port == usual) {
+			first = other.Port
+		}
+	}
+	switch l.Port {
+	case first:
+		return own
+	case 8080, 8443:
+		return l.Port + 10000
+	}
+	return l.Port
+}
+
+// service has the ports of the listeners.
 func service(g *gwapi.Gateway) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: meta(g), Spec: corev1.ServiceSpec{Selector: map[string]string{"envoy": string(g.UID)}}}
 	seen := map[string]bool{}
 	for _, l := range g.Spec.Listeners {
-		protocol, target := corev1.ProtocolTCP, int32(8080)
-		switch l.Protocol {
-		case gwapi.HTTPSProtocolType, gwapi.TLSProtocolType:
-			target = 8443
-		case gwapi.TCPProtocolType:
-			target = l.Port
-		case gwapi.UDPProtocolType:
-			protocol, target = corev1.ProtocolUDP, l.Port
+		protocol, target := corev1.ProtocolTCP, targetOf(g, &l)
+		if l.Protocol == gwapi.UDPProtocolType {
+			protocol = corev1.ProtocolUDP
 		}
 		name := fmt.Sprintf("%s-%d", strings.ToLower(string(protocol)), l.Port)
 		if seen[name] {

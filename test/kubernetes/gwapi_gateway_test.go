@@ -43,7 +43,6 @@ var _ = Describe("A Gateway", func() {
 		e.listeners(`  - {name: http, port: 80, protocol: HTTP}
   - {name: narrow, port: 80, protocol: HTTP, hostname: "*.narrow.example"}
   - {name: https, port: 443, protocol: HTTPS, hostname: "*.example", tls: {certificateRefs: [{name: pair}]}}
-  - {name: second, port: 8081, protocol: HTTP}
   - {name: tcp, port: 90, protocol: TCP}`)
 		to := func(section, hosts, name string) string {
 			return fmt.Sprintf("  parentRefs: [{name: web, sectionName: %s}]\n  hostnames: [%s]\n  rules: [{backendRefs: [{name: %s, port: 80}]}]", section, hosts, name)
@@ -68,13 +67,11 @@ var _ = Describe("A Gateway", func() {
 		Expect(e.ask("GET b.narrow.example /")).To(Equal("404"))
 
 		By("its status")
-		Eventually(e.attached).Should(Equal("http=2 narrow=1 https=2 second=1 tcp=0 "))
+		Eventually(e.attached).Should(Equal("http=2 narrow=1 https=2 tcp=0 "))
 		Eventually(e.condition("gateway", "web", "Programmed")).Should(HavePrefix("True Programmed"))
-		Expect(e.condition("gateway", "web", "Accepted")()).To(HavePrefix("True ListenersNotValid"))
+		Expect(e.condition("gateway", "web", "Accepted")()).To(HavePrefix("True Accepted"))
 		Expect(e.listener("http", "Programmed")()).To(Equal("True Programmed"))
 		Expect(e.listener("https", "ResolvedRefs")()).To(Equal("True ResolvedRefs"))
-		Expect(e.listener("second", "Accepted")()).To(Equal("False PortUnavailable"))
-		Expect(e.listener("second", "Programmed")()).To(Equal("False Invalid"))
 		Expect(e.listener("tcp", "Accepted")()).To(Equal("True Accepted"))
 
 		By("deleting a route, and the Gateway")

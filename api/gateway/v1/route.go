@@ -122,7 +122,19 @@ type Condition struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Query []QueryMatch `json:"query,omitempty"`
+	// Ports of the proxy. The request must come at one of them; behind a load balancer, that is the port to which it
+	// connects. Empty means all ports.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	Ports []PortNumber `json:"ports,omitempty"`
 }
+
+// PortNumber is the number of a port.
+//
+// +kubebuilder:validation:Minimum=1
+// +kubebuilder:validation:Maximum=65535
+type PortNumber int32
 
 // URLPath is an absolute path without a query or fragment.
 //

@@ -257,6 +257,7 @@ func (ft filterType) addTo(
 // Needs returns what a service needs from the listeners. h is its host.
 func Needs(h *ir.Host, t *model.ServiceTree, pairs []*ir.Pair) ir.Needs {
 	needs := tlsNeeds(h, t.ClientCA, pairs).Merge(listNeeds(h))
+	needs.Ports = slices.ContainsFunc(h.Routes, func(r *ir.Route) bool { return len(r.Match.Ports) > 0 })
 	for _, ft := range types {
 		if ft.Needs != nil {
 			needs = needs.Merge(ft.Needs(h))

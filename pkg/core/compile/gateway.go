@@ -34,7 +34,10 @@ func (s Settings) RateLimits() bool { return s.RateLimitSocket != "" || s.RateLi
 
 // Listener compiles the proxy's plain HTTP listener, with what the services need.
 func Listener(t *model.ProxyTree, s Settings, needs ir.Needs) ir.Listener {
-	l := ir.Listener{Address: t.Proxy.ListenIP, Port: t.Proxy.HTTPPort, TrustedHops: t.Proxy.TrustedHops, AccessLog: s.AccessLog}
+	l := ir.Listener{
+		Address: t.Proxy.ListenIP, Port: t.Proxy.HTTPPort, TrustedHops: t.Proxy.TrustedHops, AccessLog: s.AccessLog,
+		Named: needs.Ports || len(t.Proxy.Ports) > 0,
+	}
 	if t.Proxy.EscapedSlashes != model.SlashesRedirect {
 		l.EscapedSlashes = t.Proxy.EscapedSlashes
 	}
@@ -47,6 +50,23 @@ func Listener(t *model.ProxyTree, s Settings, needs ir.Needs) ir.Listener {
 		}
 	}
 	return l
+}
+
+// MoreListeners are the listeners at more ports of the proxy: as its other one for HTTP or HTTPS. https is nil while no
+// service has a certificate.
+func MoreListeners(p *model.Proxy, http, https *ir.Listener) (list []ir.Listener) {
+	for _, port := range p.MorePorts() {
+		like := http
+		if port.HTTPS {
+			like = https
+		}
+		if like != nil {
+			l := *like
+			l.Port, l.More = port.Port, true
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 // addGlobals makes a listener lean if one of the proxy's global configs says so.
@@ -148,5 +168,5 @@ func breadth(segment string) int {
 }
 
 func conditions(r *model.Route) int {
-	return min(len(r.Config.Methods), 1) + len(r.Config.Headers) + len(r.Config.Query)
+	return min(len(r.Config.Methods), 1) + len(r.Config.Headers) + len(r.Config.Query) + min(len(r.Config.Ports), 1)
 }

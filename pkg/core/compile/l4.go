@@ -25,7 +25,7 @@ func L4Service(t *model.ServiceTree, pairs []*ir.Pair, s Settings) (*ir.L4Servic
 		out.Clusters = nil
 		return out, []model.Condition{{Key: key, Code: code, Message: "the service " + what + " and lets nobody in"}}
 	}
-	if len(t.Secrets) > 0 && svc.Mode == model.ModeTCP {
+	if len(t.Secrets) > 0 && svc.Mode != model.ModeUDP {
 		if len(pairs) == 0 {
 			return closed(svc.Key(), model.Quarantined, "has a certificate whose key cannot be opened")
 		}
@@ -140,6 +140,11 @@ func L4Of(t *model.ProxyTree, s Settings, trees []*model.ServiceTree, services m
 		if why == "" && own && first[at] == nil && len(ports) >= model.MaxL4Ports {
 			why = fmt.Sprintf("wants another port, and %d is the most that a proxy has", model.MaxL4Ports)
 		}
+		if compiled.TLS != nil {
+			whole := *compiled
+			whole.TLS = &ir.L4TLS{MinVersion: t.Proxy.TLSMinVersion, Pairs: compiled.TLS.Pairs, ClientCA: compiled.TLS.ClientCA}
+			compiled = &whole
+		}
 		switch {
 		case why != "":
 			out.Conditions = append(out.Conditions, model.Condition{
@@ -156,11 +161,6 @@ func L4Of(t *model.ProxyTree, s Settings, trees []*model.ServiceTree, services m
 		}
 		if svc.Mode == model.ModeTLS {
 			names[name] = svc
-		}
-		if compiled.TLS != nil {
-			whole := *compiled
-			whole.TLS = &ir.L4TLS{MinVersion: t.Proxy.TLSMinVersion, Pairs: compiled.TLS.Pairs, ClientCA: compiled.TLS.ClientCA}
-			compiled = &whole
 		}
 		ports[at].Services = append(ports[at].Services, compiled)
 	}

@@ -128,6 +128,7 @@ func match(r *model.Route) ir.Match {
 	m := ir.Match{
 		PathKind: ir.PathKind(r.Config.Match), Path: r.Prefix, Methods: r.Config.Methods,
 		Headers: valueMatches(r.Config.Headers), Query: valueMatches(r.Config.Query),
+		Ports: r.Config.Ports,
 	}
 	if m.PathKind == "" {
 		m.PathKind = ir.PathPrefix

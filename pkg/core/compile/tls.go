@@ -69,9 +69,10 @@ func HTTP3Listener(https *ir.Listener, certificates []ir.Certificate) *ir.Listen
 }
 
 // altSvc returns the port that the HTTPS listener names as the one of HTTP/3; 0 names
-// none. QUIC has no PROXY protocol, so the clients' addresses would be unknown.
+// none. QUIC has no PROXY protocol, so the clients' addresses would be unknown, and no filter that says at which port a
+// connection came.
 func altSvc(l *ir.Listener, p *model.Proxy) int {
-	if !p.HTTP3 || l.ProxyProtocol != nil {
+	if !p.HTTP3 || l.ProxyProtocol != nil || len(p.MorePorts()) > 0 {
 		return 0
 	}
 	return cmp.Or(p.AltSvcPort, p.HTTPSPort)
@@ -93,6 +94,8 @@ func NoHTTP3(t *model.ProxyTree, certificates []ir.Certificate) []model.Conditio
 	case l.ProxyProtocol != nil:
 		c.Message = "HTTP/3 is not served: the proxy reads the PROXY protocol, which QUIC does not have; " +
 			"set Http3=false, or remove the global config of type " + model.GlobalConfigProxyProtocol
+	case len(t.Proxy.MorePorts()) > 0:
+		c.Message = "HTTP/3 is not served: the proxy has several ports for requests, which routes cannot distinguish over QUIC"
 	case len(secrets) > MaxHTTP3Certificates:
 		c.Message = fmt.Sprintf("HTTP/3 is served with the certificates of the first %d secrets by name, and not with those of %d more: "+
 			"use certificates for several names, or spread the services over several proxies",

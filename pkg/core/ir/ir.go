@@ -15,6 +15,8 @@ type Gateway struct {
 	HTTPS *Listener `json:"https,omitempty"`
 	// L4 are the listeners that are not HTTP, sorted by address.
 	L4 []*L4Listener `json:"l4,omitempty"`
+	// More are listeners for HTTP and HTTPS at more ports.
+	More []Listener `json:"more,omitempty"`
 	// HTTP3 is the listener of HTTP/3; nil if the proxy has none, or no host has a certificate.
 	HTTP3 *Listener `json:"http3,omitempty"`
 	// Hosts are sorted by name.
@@ -27,6 +29,10 @@ type Gateway struct {
 type Listener struct {
 	Address string `json:"address"`
 	Port    int    `json:"port"`
+	// Named means that routes see at which port a request came. More means that the port is not the proxy's only one for
+	// HTTP or HTTPS, but an additional one.
+	Named bool `json:"named,omitempty"`
+	More  bool `json:"more,omitempty"`
 	// TLS makes the listener an HTTPS listener; nil means plain HTTP.
 	TLS *TLS `json:"tls,omitempty"`
 	// HTTP3 makes the HTTPS listener one of HTTP/3: its port is one of UDP, and TLS is in QUIC.
@@ -217,6 +223,8 @@ type Match struct {
 	Methods []string     `json:"methods,omitempty"`
 	Headers []ValueMatch `json:"headers,omitempty"`
 	Query   []ValueMatch `json:"query,omitempty"`
+	// Ports is a list of alternatives; empty means all.
+	Ports []int `json:"ports,omitempty"`
 	// Cookies are matched exactly.
 	Cookies []ValueMatch `json:"cookies,omitempty"`
 }

@@ -29,8 +29,8 @@ type L4Service struct {
 	// Port is 0 for a service of mode tls on the HTTPS port.
 	Port int  `json:"port,omitempty"`
 	UDP  bool `json:"udp,omitempty"`
-	// ServerNames are exact names in lower case or "*.suffix": TLS connections that request one of them are passed on
-	// without being decrypted. Empty takes all connections.
+	// ServerNames are exact names in lower case or "*.suffix": the service gets TLS connections that request one of them.
+	// Empty takes all connections.
 	ServerNames []string `json:"serverNames,omitempty"`
 	// Order is the service's age: where two services claim the same, the lower one has it.
 	Order int64 `json:"-"`

@@ -25,6 +25,8 @@ type Needs struct {
 	AddressLists []string
 	// Countries and Networks mean that some routes allow or deny clients by these: the Envoy needs a database.
 	Countries, Networks bool
+	// Ports means that some routes are for some ports only.
+	Ports bool
 	// HTTPS means that some services have a certificate.
 	HTTPS bool
 	// Chains are the chains of services that need one, sorted by name, without
@@ -38,7 +40,7 @@ func (n Needs) Merge(others ...Needs) Needs {
 	anySets, lists := slices.Clip(n.AnyKeySets), slices.Clip(n.AddressLists)
 	for _, o := range others {
 		n.RateLimits = n.RateLimits || o.RateLimits
-		n.HTTPS = n.HTTPS || o.HTTPS
+		n.HTTPS, n.Ports = n.HTTPS || o.HTTPS, n.Ports || o.Ports
 		n.Consumers = n.Consumers || o.Consumers
 		n.Countries, n.Networks = n.Countries || o.Countries, n.Networks || o.Networks
 		domains, chains = append(domains, o.RateLimitDomains...), append(chains, o.Chains...)
@@ -84,7 +86,7 @@ func (n Needs) HasWildcard() bool {
 
 // Equal reports whether n and o need the same listeners.
 func (n Needs) Equal(o Needs) bool {
-	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && n.Consumers == o.Consumers && n.Countries == o.Countries && n.Networks == o.Networks && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) && slices.Equal(n.KeySets, o.KeySets) && slices.Equal(n.AnyKeySets, o.AnyKeySets) && slices.Equal(n.AddressLists, o.AddressLists) &&
+	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && n.Ports == o.Ports && n.Consumers == o.Consumers && n.Countries == o.Countries && n.Networks == o.Networks && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) && slices.Equal(n.KeySets, o.KeySets) && slices.Equal(n.AnyKeySets, o.AnyKeySets) && slices.Equal(n.AddressLists, o.AddressLists) &&
 		slices.EqualFunc(n.Chains, o.Chains, func(a, b TLSChain) bool {
 			return a.Name == b.Name && slices.Equal(a.ServerNames, b.ServerNames) && slices.Equal(a.Pairs, b.Pairs) &&
 				(a.ClientCA == nil) == (b.ClientCA == nil) && (a.ClientCA == nil || *a.ClientCA == *b.ClientCA)

@@ -10,11 +10,13 @@ type TLS struct {
 	MinVersion string `json:"minVersion"`
 	// Chains are for host names that need more than one certificate, sorted by name.
 	Chains []TLSChain `json:"chains,omitempty"`
-	// Passthrough are services whose connections are not decrypted, sorted by name.
+	// Passthrough are services that get the connections for some names, sorted by name.
 	Passthrough []*L4Service `json:"passthrough,omitempty"`
 	// Beside are the names of hosts that a wildcard of Passthrough would match, sorted: their connections are decrypted
 	// like those for any other name.
 	Beside []string `json:"beside,omitempty"`
+	// Only means that no host has a certificate: connections for names that Passthrough does not have are closed.
+	Only bool `json:"only,omitempty"`
 	// Closed are host names that get no connection, exact or "*.suffix", sorted. Only HTTP/3 has them.
 	Closed []string `json:"closed,omitempty"`
 }

@@ -30,6 +30,8 @@ func (p *Proxy) PortRefusal(s *Service) string {
 		return fmt.Sprintf("wants port %d, which is the Http_port of proxy %s", port, p.Name)
 	case transport == ModeTCP && port == p.HTTPSPort:
 		return fmt.Sprintf("wants port %d, which is the Https_port of proxy %s; mode tls can share it", port, p.Name)
+	case transport == ModeTCP && p.hasMorePort(port):
+		return fmt.Sprintf("wants port %d, at which proxy %s takes requests", port, p.Name)
 	case transport == ModeUDP && port == p.HTTPSPort:
 		return fmt.Sprintf("wants UDP port %d, which is the Https_port of proxy %s, and kept for HTTP/3", port, p.Name)
 	}
@@ -72,10 +74,7 @@ func (f *Filter) L4Refusal() string {
 
 // SecretRefusal returns why a service cannot have a certificate, in words that follow its name; empty means that it can.
 func (s *Service) SecretRefusal() string {
-	switch s.Mode {
-	case ModeTLS:
-		return "is of mode tls, which passes connections on without decrypting them: the backend has the certificate"
-	case ModeUDP:
+	if s.Mode == ModeUDP {
 		return "is of mode udp, which has no TLS"
 	}
 	return ""
@@ -111,6 +110,6 @@ func (r *Route) ValidateL4() []FieldError {
 
 // hasMore reports whether a configuration has anything but timeouts.
 func (c RouteConfig) hasMore() bool {
-	return c.Match != "" || len(c.Methods)+len(c.Headers)+len(c.Query) > 0 || c.Rewrite != nil || c.Retries != nil ||
+	return c.Match != "" || len(c.Methods)+len(c.Headers)+len(c.Query)+len(c.Ports) > 0 || c.Rewrite != nil || c.Retries != nil ||
 		c.Websocket != nil || c.Public || c.Priority != 0 || c.Exempt != nil || c.Unreadable != ""
 }

@@ -33,10 +33,12 @@ type Proxy struct {
 	HTTP3 bool `json:"http3" form:"Http3"`
 	// The UDP port at which clients reach HTTP/3, if it is not Https_port, for example behind a load balancer. Responses
 	// name it in the header alt-svc. 0 means Https_port.
-	AltSvcPort int  `json:"alt_svc_port" form:"Alt_svc_port" range:"0-65535"`
-	Tags       Tags `json:"tags" form:"tags"`
-	CreateTS   Time `json:"create_ts"`
-	UpdateTS   Time `json:"update_ts"`
+	AltSvcPort int `json:"alt_svc_port" form:"Alt_svc_port" range:"0-65535"`
+	// Ports are those that routes distinguish. Only a Gateway of Kubernetes sets them.
+	Ports    Ports `json:"ports,omitempty"`
+	Tags     Tags  `json:"tags" form:"tags"`
+	CreateTS Time  `json:"create_ts"`
+	UpdateTS Time  `json:"update_ts"`
 }
 
 // What happens to an escaped slash in a path.
@@ -89,6 +91,11 @@ func (p *Proxy) Validate() []FieldError {
 	v.oneOf("Escaped_slashes", p.EscapedSlashes, []string{SlashesRedirect, SlashesKeep, SlashesReject})
 	v.oneOf("Underscore_headers", p.UnderscoreHeaders, []string{UnderscoresReject, UnderscoresDrop, UnderscoresAllow})
 	v.oneOf("Tls_min_version", p.TLSMinVersion, []string{TLS12, TLS13})
+	ports := make([]int, len(p.Ports))
+	for i, port := range p.Ports {
+		ports[i] = port.Port
+	}
+	v.ports("ports", ports)
 	v.tags(p.Tags)
 	return v.finish(p)
 }

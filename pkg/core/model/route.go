@@ -38,6 +38,10 @@ type RouteConfig struct {
 	// Headers and Query are conditions that must all hold.
 	Headers []ValueMatch `json:"headers,omitempty"`
 	Query   []ValueMatch `json:"query,omitempty"`
+	// Ports limits the route to requests at these ports of the proxy; empty means all. Behind a load balancer, they are
+	// the ports to which it connects.
+	// +maxItems=MaxPorts
+	Ports []int `json:"ports,omitempty"`
 	// Priority comes before all else that orders routes: of the routes of a service that match a request, one with the
 	// highest number takes it. Default: 0.
 	// +minimum=0
@@ -268,6 +272,7 @@ func (c RouteConfig) validate(v *validator, prefix string) {
 		!v.mostConditions(field+"query", len(c.Query)) {
 		return
 	}
+	v.ports(field+"ports", c.Ports)
 	v.checkRange(field+"priority", c.Priority, 0, maxPriority)
 	for i, m := range c.Methods {
 		v.token(fmt.Sprintf("%smethods[%d]", field, i), m)

@@ -58,6 +58,8 @@ type Answer struct {
 
 	// direct means that the gateway's own response is not turned into one for clients of gRPC.
 	direct bool
+	// port is that of the listener.
+	port uint32
 }
 
 // These are the codes of an Answer. A filter of pkg/core/filter has its own.
@@ -119,7 +121,7 @@ type Route struct {
 }
 
 // Check is one condition. Codes: path_prefix, path_segment, path_exact,
-// path_regex, header, method, query, cookie.
+// path_regex, header, method, query, port, cookie.
 type Check struct {
 	Code    string `json:"code"`
 	Holds   bool   `json:"holds"`

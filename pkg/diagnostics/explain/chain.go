@@ -16,10 +16,7 @@ import (
 func isHTTP(l *listenerv3.Listener) bool { return strings.HasPrefix(l.GetName(), "http") }
 
 // isSecure reports whether a listener for requests is an HTTPS listener.
-func isSecure(l *listenerv3.Listener) bool {
-	chains := l.GetFilterChains()
-	return len(chains) > 0 && chains[0].GetTransportSocket() != nil && !isHTTP3(l)
-}
+func isSecure(l *listenerv3.Listener) bool { return strings.HasPrefix(l.GetName(), "https-") }
 
 // isHTTP3 reports whether a listener is one of HTTP/3.
 func isHTTP3(l *listenerv3.Listener) bool { return isHTTP(l) && l.GetUdpListenerConfig() != nil }

@@ -36,20 +36,22 @@ type TLS struct {
 // connect accepts the connection and, over TLS, performs the handshake. It returns the
 // HTTP connection manager of the listener; nil if the request does not get that far.
 func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, error) {
-	for _, resource := range have.Listeners {
-		var listener listenerv3.Listener
-		if err := resource.Body.UnmarshalTo(&listener); err != nil {
-			return nil, fmt.Errorf("decoding listener %q: %w", resource.Name, err)
-		}
-		if !isHTTP(&listener) || isSecure(&listener) != r.TLS || isHTTP3(&listener) {
-			continue
-		}
-		chain, err := findChain(&listener, r.ServerName, "")
+	resource, listener, err := listenerFor(have, r)
+	if err != nil {
+		return nil, err
+	}
+	if resource != nil {
+		chain, err := findChain(listener, r.ServerName, "")
 		if err != nil {
 			return nil, err
 		}
+		a.port = listener.GetAddress().GetSocketAddress().GetPortValue()
 		if chain == nil {
-			a.endWith(NoCertificate, 0, "tls", fmt.Sprintf("%q is not a host name, so the connection is closed in the handshake", r.ServerName))
+			message := fmt.Sprintf("%q is not a host name, so the connection is closed in the handshake", r.ServerName)
+			if serviceOfChain(listener.GetFilterChains()[0]) != "" {
+				message = fmt.Sprintf("no service has a certificate, and none of mode tls has the name %s, so the connection is closed", nameText(r.ServerName))
+			}
+			a.endWith(NoCertificate, 0, "tls", message)
 			return nil, nil
 		}
 		if f := listener.GetListenerFilters(); len(f) > 0 && f[0].GetName() == translate.ProxyProtocol {
@@ -60,8 +62,12 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 		filters := chain.GetFilters()
 		if service := serviceOfChain(chain); service != "" {
 			a.Service, a.Envoy.Listener, a.Envoy.FilterChain = service, resource.Name, chain.GetName()
+			how := "without being decrypted, and its backend answers"
+			if chain.GetTransportSocket() != nil {
+				how = "decrypted, and its backend answers"
+			}
 			a.endWith(PassedOn, 0, "tls", fmt.Sprintf("service %s of mode tls has the name %s, so the connection is passed on "+
-				"without being decrypted, and its backend answers the request: explain tls://%[2]s", service, r.ServerName))
+				"%s the request: explain tls://%[2]s", service, r.ServerName, how))
 			return nil, nil
 		}
 		if err := filters[len(filters)-1].GetTypedConfig().UnmarshalTo(&l); err != nil {

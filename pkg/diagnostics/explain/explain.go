@@ -118,7 +118,7 @@ func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManage
 		a.endWith(Redirected, http.StatusTemporaryRedirect, "redirect", "the path has escaped slashes; the client is sent to "+plain)
 		return s, false
 	}
-	s = subject{headers: h, client: a.findClient(r, h, l), serverName: seam.LowerASCII(r.ServerName), secure: r.TLS}
+	s = subject{headers: h, client: a.findClient(r, h, l), serverName: seam.LowerASCII(r.ServerName), secure: r.TLS, port: a.port}
 	h.mutateRequestHeaders(r, plain, s.client, l.GetXffNumTrustedHops() > 0)
 	s.path, s.query = cutQuery(plain)
 	if before := a.Request.Path; before != s.path {

@@ -2,9 +2,11 @@ package explain
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/type/metadata/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
@@ -17,6 +19,8 @@ type subject struct {
 	headers headers
 	// client is the address of the client.
 	client string
+	// port is that of the listener.
+	port uint32
 	// secure means that the connection uses TLS. serverName is the host name for which the client
 	// made it, in lower case.
 	secure     bool
@@ -42,6 +46,11 @@ func (s subject) tryRoute(r *routev3.Route) (Route, error) {
 	for _, m := range r.GetMatch().GetQueryParameters() {
 		if err == nil {
 			err = add(s.checkQuery(m))
+		}
+	}
+	for _, m := range r.GetMatch().GetFilterState() {
+		if err == nil {
+			err = add(s.checkPort(m))
 		}
 	}
 	for _, m := range r.GetMatch().GetCookies() {
@@ -133,6 +142,12 @@ func (s subject) checkQuery(m *routev3.QueryParameterMatcher) (Check, error) {
 		return c, fmt.Errorf("condition %T on query parameter %q is not known", spec, m.GetName())
 	}
 	return c, nil
+}
+
+// checkPort compares the port of the listener.
+func (s subject) checkPort(m *matcherv3.FilterStateMatcher) (Check, error) {
+	holds, told, err := seam.Matches(m.GetStringMatch(), strconv.FormatUint(uint64(s.port), 10))
+	return Check{"port", holds, fmt.Sprintf("the request comes at port %d; it must be %s", s.port, told)}, err
 }
 
 func firstParameter(query, name string) (value string, there bool) {

@@ -16,7 +16,7 @@ import (
 // Request is a request as an Envoy receives it in HTTP/1.1.
 type Request struct {
 	// L4 is tcp, tls or udp for a connection or datagram that is no request, on Port; 0 is the HTTPS port. Empty means a
-	// request.
+	// request, for which 0 is the proxy's own port.
 	L4   string
 	Port int
 	// TLS means that the request comes over HTTPS.
@@ -100,6 +100,9 @@ func (r *Request) readURL(url string) (host, message string) {
 	host, r.Target = rest[:end], rest[end:]
 	if r.TLS {
 		r.ServerName = serverName(host)
+	}
+	if _, port, err := net.SplitHostPort(host); err == nil {
+		r.Port, _ = strconv.Atoi(port)
 	}
 	if host == "" {
 		return "", fmt.Sprintf("%q has no host", url)

@@ -344,6 +344,9 @@ func (m *maker) route(service string) *model.Route {
 			c.Methods = append(c.Methods, method)
 		}
 	}
+	if m.coin() {
+		c.Ports = []int{8080, 8081}
+	}
 	for range m.IntN(3) {
 		c.Headers = append(c.Headers, m.match(pick(m, []string{"X-A", ":authority"})))
 		query := m.match("q")

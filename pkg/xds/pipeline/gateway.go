@@ -21,6 +21,7 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 	tree := b.config.Proxy(proxy)
 	l4 := b.l4Of(p, tree, tree.Services)
 	g.HTTPS, g.L4 = b.httpsListener(tree, p, p.needs, tree.Services, l4), l4.Listeners
+	g.More = compile.MoreListeners(tree.Proxy, &g.Listener, g.HTTPS)
 	g.HTTP3 = compile.HTTP3Listener(g.HTTPS, certificatesOf(p.certificates))
 	lost := p.builder.Conflicts()
 	for _, name := range slices.Sorted(maps.Keys(p.services)) {

@@ -80,6 +80,7 @@ func (b *Build) listeners(tree *model.ProxyTree, p *proxy, services []string, l4
 	}
 	list[0].AddressLists = b.addressLists(needs.AddressLists)
 	https := b.httpsListener(tree, p, needs, services, l4)
+	list = append(list, compile.MoreListeners(tree.Proxy, &list[0], https)...)
 	if https == nil {
 		return list
 	}
@@ -92,10 +93,12 @@ func (b *Build) listeners(tree *model.ProxyTree, p *proxy, services []string, l4
 
 // httpsListener returns the HTTPS listener; nil if the proxy has none.
 func (b *Build) httpsListener(tree *model.ProxyTree, p *proxy, needs ir.Needs, services []string, l4 compile.L4) *ir.Listener {
+	only := !needs.HTTPS
 	needs.HTTPS = needs.HTTPS || len(l4.Passthrough) > 0
 	names := b.namesBeside(p, needs, services)
 	l := compile.HTTPSListener(tree, b.settings, needs, names)
 	if l != nil && len(l4.Passthrough) > 0 {
+		l.TLS.Only = only
 		l.TLS.Passthrough, l.TLS.Beside = l4.Passthrough, b.hostsBeside(p, l4.Passthrough, services, names)
 	}
 	return l

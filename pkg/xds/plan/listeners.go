@@ -18,11 +18,8 @@ func isL4(listener string) bool {
 
 // addressOf returns the transport and the address of a listener.
 func addressOf(listener string) string {
-	kind, address, found := strings.Cut(listener, "-")
-	switch {
-	case !found:
-		return listener
-	case kind == "udp", kind == "http3":
+	address := listener[strings.LastIndexByte(listener, '-')+1:]
+	if kind, _, _ := strings.Cut(listener, "-"); kind == "udp" || kind == "http3" {
 		return "udp " + address
 	}
 	return address

@@ -358,7 +358,8 @@ func connectionFormats(l *ir.L4Listener, s *ir.L4Service, text bool) map[string]
 		}
 	case len(s.ServerNames) > 0:
 		formats["protocol"], formats["sni"] = "tls", "%REQUESTED_SERVER_NAME%"
-	case s.TLS != nil:
+	}
+	if s.TLS != nil {
 		formats["tls_version"] = "%DOWNSTREAM_TLS_VERSION%"
 	}
 	if l.Lean && !text {

@@ -69,7 +69,11 @@ func networkFilters(l ir.Listener, manager *hcmv3.HttpConnectionManager) ([]*lis
 		if err != nil {
 			return nil, err
 		}
-		filters = append(filters, limit...)
+		named, err := namePort(l)
+		if err != nil {
+			return nil, err
+		}
+		filters = append(append(filters, limit...), named...)
 	}
 	config, err := pack(manager)
 	return append(filters, &listenerv3.Filter{

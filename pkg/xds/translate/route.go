@@ -135,6 +135,11 @@ func routeMatch(m ir.Match) (*routev3.RouteMatch, error) {
 	for _, q := range m.Query {
 		out.QueryParameters = append(out.QueryParameters, queryMatcher(q))
 	}
+	if len(m.Ports) > 0 {
+		out.FilterState = []*matcherv3.FilterStateMatcher{{Key: portKey, Matcher: &matcherv3.FilterStateMatcher_StringMatch{
+			StringMatch: anyPort(m.Ports),
+		}}}
+	}
 	for _, c := range m.Cookies {
 		out.Cookies = append(out.Cookies, &routev3.CookieMatcher{Name: c.Name, StringMatch: stringMatcher(c)})
 	}

@@ -29,12 +29,16 @@ const hostName = `[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*`
 // with the name itself, then the one with the longest suffix, then anyChain. A
 // connection without TLS or with an invalid host name gets no chain, and Envoy closes
 // it.
-// passthrough has services whose connections are not decrypted.
+// passthrough has services that get connections by their names.
 func chainMatcher(t *ir.TLS, passthrough *ir.L4Listener) (*xdsmatcherv3.Matcher, error) {
 	m := matchers{}
 	more, bounded := m.passthrough(passthrough)
-	chains := slices.Concat(t.Chains, more, []ir.TLSChain{{Name: anyChain, ServerNames: t.Beside}})
-	return m.ifTLS(m.byValidName(m.names(chains, bounded), m.chain(anyChain), m.chain(anyChain))), m.err
+	own, rest := t.Chains, anyChain
+	if t.Only {
+		own, rest = nil, closedChain
+	}
+	chains := slices.Concat(own, more, []ir.TLSChain{{Name: rest, ServerNames: t.Beside}})
+	return m.ifTLS(m.byValidName(m.names(chains, bounded), m.chain(rest), m.chain(rest))), m.err
 }
 
 // ifTLS chooses further for a connection with TLS. Without TLS, there is no chain.

@@ -62,7 +62,11 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 		return err
 	}
 	out.FilterChains = nil
-	for _, c := range append([]ir.TLSChain{{Name: anyChain}}, l.TLS.Chains...) {
+	chains := append([]ir.TLSChain{{Name: anyChain}}, l.TLS.Chains...)
+	if l.TLS.Only {
+		chains = nil
+	}
+	for _, c := range chains {
 		// Filters that look at the chain find their own.
 		l.TLS = &ir.TLS{MinVersion: l.TLS.MinVersion, Chains: []ir.TLSChain{c}}
 		manager, err := httpConnectionManager(l)
@@ -175,6 +179,9 @@ func chainSecrets(l ir.Listener) []*tlsv3.Secret {
 			s := PairSecret(pairPrefix+p.Secret, p)
 			byName[s.GetName()] = s
 		}
+	}
+	for _, s := range L4Secrets(&ir.L4Listener{Services: l.TLS.Passthrough}) {
+		byName[s.GetName()] = s
 	}
 	var list []*tlsv3.Secret
 	for _, name := range slices.Sorted(maps.Keys(byName)) {

@@ -43,16 +43,17 @@ type gatewayAPI struct {
 	apiGrants map[string]map[string]*gwapi.ReferenceGrant
 	// labels are those of the namespaces.
 	labels map[string]map[string]string
-	// hostCount counts who serves a host name of a Gateway, by scheme.
+	// hostCount counts who serves a host name of a Gateway at an entry.
 	hostCount map[Ref]map[hostOn]int
 	// fronts are the Services in front of Gateways.
 	fronts map[Ref]map[Ref]struct{}
 }
 
-// hostOn is a host name of a Gateway over http or https.
+// hostOn is a host name of a Gateway at an entry.
 type hostOn struct {
-	gateway      Ref
-	host, scheme string
+	gateway Ref
+	host    string
+	entry
 }
 
 func newGatewayAPI() gatewayAPI {
@@ -222,6 +223,11 @@ func (w *World) replaceHosts(old, now map[hostOn]struct{}) {
 			change(h, -1)
 		}
 	}
+}
+
+// isServed reports whether a Gateway has a host name for requests, at any entry.
+func (w *World) isServed(g *gatewayState, host string) bool {
+	return slices.ContainsFunc(g.entries(), func(at entry) bool { return w.hostCount[g.ref][hostOn{g.ref, host, at}] > 0 })
 }
 
 // covers reports whether each name that a host pattern stands for also matches another pattern: a name, *.SUFFIX or *.

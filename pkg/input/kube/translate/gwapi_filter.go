@@ -1,7 +1,9 @@
 package translate
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -131,7 +133,36 @@ func (s *scope) redirect(all *rulesReading, r *ruleReading, at string, spec *gwa
 		config["regex"], config["substitution"] = "^$", "/" // no path is empty: it stays
 	}
 	r.answers = true
-	return s.addFilter(all, r, at+".requestRedirect", "redirect", model.FilterRedirect, config)
+	if !s.addFilter(all, r, at+".requestRedirect", "redirect", model.FilterRedirect, config) {
+		return false
+	}
+	if f.Port == nil && f.Scheme == nil {
+		r.keepsPort = &redirectToPort{config, len(r.filters) - 1}
+	}
+	return true
+}
+
+// redirectToPort is a redirect to the port at which the request came: its configuration without one, and its place among
+// the filters of the rule.
+type redirectToPort struct {
+	config jsonObject
+	at     int
+}
+
+// filtersFor returns the filters of a rule for requests at a port of the Gateway; 0 is the usual one.
+func (s *scope) filtersFor(r *ruleReading, port int32) []filterUse {
+	if r.keepsPort == nil || port == 0 {
+		return r.filters
+	}
+	list, use := slices.Clone(r.filters), &r.filters[r.keepsPort.at]
+	config := maps.Clone(r.keepsPort.config)
+	config["port"] = port
+	if text, err := json.Marshal(config); err == nil {
+		f := &model.Filter{Name: fmt.Sprintf("%s-%d", use.name, port), Type: model.FilterRedirect, Config: model.JSON(text)}
+		s.make(f, use.path)
+		list[r.keepsPort.at].name = f.Name
+	}
+	return list
 }
 
 // absolute returns a path that begins with a slash.

@@ -20,6 +20,9 @@ type gatewayState struct {
 	ref       Ref
 	proxy     string
 	listeners []listenerState
+	// own are the entries that the proxy has anyway, ports those that its routes distinguish.
+	own   []entry
+	ports model.Ports
 }
 
 // listenerState is what routes need to know of a listener.
@@ -27,8 +30,7 @@ type listenerState struct {
 	name     string
 	port     int32
 	protocol gwapi.ProtocolType
-	// scheme is the protocol in lower case.
-	scheme string
+	entry
 	// host is a name, *.SUFFIX or *.
 	host string
 	// kinds are the kinds of routes that it takes, from and selector from which namespaces.
@@ -76,9 +78,6 @@ func (s *scope) gateway(o *gwapi.Gateway) {
 	proxy := model.NewProxy()
 	if proxy.Name = state.proxy; at >= 0 {
 		proxy = s.world.proxies[at]
-	} else {
-		s.make(proxy, "")
-		s.filtersOfAll(proxy.Name)
 	}
 	ports := portsOfListeners(o.Spec.Listeners, proxy)
 	valid := 0
@@ -92,9 +91,15 @@ func (s *scope) gateway(o *gwapi.Gateway) {
 		}
 		state.listeners, result.Listeners = append(state.listeners, l), append(result.Listeners, r)
 	}
+	state.own = []entry{{"http", proxy.HTTPPort}, {"https", proxy.HTTPSPort}}
+	if state.ports = state.portsForRoutes(); at < 0 {
+		proxy.Ports = state.ports
+		s.make(proxy, "")
+		s.filtersOfAll(proxy.Name)
+	}
 	for i, l := range state.listeners {
 		if l.refused == "" && modeOf(l.protocol) == "" && s.hostService(state, l.host, fmt.Sprintf("spec.listeners[%d]", i)) != "" {
-			s.serves[hostOn{s.of, l.host, l.scheme}] = struct{}{}
+			s.serves[hostOn{s.of, l.host, l.entry}] = struct{}{}
 		}
 	}
 	accepted := verdict(gwapi.GatewayConditionAccepted, gwapi.GatewayReasonAccepted,
@@ -119,56 +124,19 @@ func refusedGateway(o *gwapi.Gateway) (reason gwapi.GatewayConditionReason, mess
 	return "", ""
 }
 
-// listenerPorts are the ports of a Gateway that can be had, and those that two protocols want.
-type listenerPorts struct {
-	proxy  *model.Proxy
-	of     map[gwapi.ProtocolType]int32
-	shared map[int32]bool
-}
-
-// portOwner returns the protocol whose port on a proxy a protocol has; empty means that it has ports of its own.
-func portOwner(protocol gwapi.ProtocolType) gwapi.ProtocolType {
-	switch protocol {
-	case gwapi.TLSProtocolType:
-		return gwapi.HTTPSProtocolType
-	case gwapi.TCPProtocolType, gwapi.UDPProtocolType:
-		return ""
-	}
-	return protocol
-}
-
-// portsOfListeners returns the port of each protocol: a proxy has one for HTTP, and one for HTTPS and TLS. The first one
-// counts.
-func portsOfListeners(list []gwapi.Listener, proxy *model.Proxy) listenerPorts {
-	p := listenerPorts{proxy: proxy, of: map[gwapi.ProtocolType]int32{}, shared: map[int32]bool{}}
-	protocols := map[int32]gwapi.ProtocolType{}
-	for _, l := range list {
-		if l.Protocol == gwapi.UDPProtocolType {
-			continue // its ports have numbers of their own
-		}
-		if had, is := protocols[l.Port]; is && had != l.Protocol {
-			p.shared[l.Port] = true
-		}
-		protocols[l.Port] = l.Protocol
-		if _, is := p.of[portOwner(l.Protocol)]; !is {
-			p.of[portOwner(l.Protocol)] = l.Port
-		}
-	}
-	return p
-}
-
 // listener reads a listener.
 func (s *scope) listener(o *gwapi.Gateway, i int, ports listenerPorts) (listenerState, ListenerResult) {
 	spec := &o.Spec.Listeners[i]
 	l := listenerState{
-		name: string(spec.Name), port: spec.Port, protocol: spec.Protocol, scheme: strings.ToLower(string(spec.Protocol)),
-		host: hostname(spec.Hostname),
-		from: gwapi.NamespacesFromSame,
+		name: string(spec.Name), port: spec.Port, protocol: spec.Protocol, host: hostname(spec.Hostname),
+		entry: entry{strings.ToLower(string(spec.Protocol)), ports.of(spec)},
+		from:  gwapi.NamespacesFromSame,
 	}
 	r := ListenerResult{Name: spec.Name, SupportedKinds: []gwapi.RouteGroupKind{}}
 	resolved, why := s.routesOf(spec, &l, &r)
 	accepted, conflict, message := refusedListener(spec, o.Spec.Listeners, ports)
-	if accepted == "" && conflict == "" && spec.Protocol == gwapi.HTTPSProtocolType {
+	decrypts := spec.Protocol == gwapi.HTTPSProtocolType || spec.Protocol == gwapi.TLSProtocolType && !isPassthrough(spec)
+	if accepted == "" && conflict == "" && decrypts {
 		if bad, text := s.certificates(spec, i, &l); bad != "" {
 			resolved, why = bad, text
 		}
@@ -176,7 +144,10 @@ func (s *scope) listener(o *gwapi.Gateway, i int, ports listenerPorts) (listener
 	if accepted != "" || conflict != "" {
 		l.refused = message
 	}
-	r.Served = l.refused == "" && (spec.Protocol != gwapi.HTTPSProtocolType || len(l.secrets) > 0) && resolved == ""
+	if l.refused == "" && decrypts && len(l.secrets) == 0 && modeOf(spec.Protocol) != "" {
+		l.refused = why // without a certificate, connections would be passed on as they are
+	}
+	r.Served = l.refused == "" && (!decrypts || len(l.secrets) > 0) && resolved == ""
 	conflicted := Verdict{string(gwapi.ListenerConditionConflicted), false, string(gwapi.ListenerReasonNoConflicts), "no other listener wants the same"}
 	if conflict != "" {
 		conflicted = Verdict{string(gwapi.ListenerConditionConflicted), true, string(conflict), message}
@@ -193,9 +164,6 @@ func (s *scope) listener(o *gwapi.Gateway, i int, ports listenerPorts) (listener
 // routesOf reads which routes a listener takes.
 func (s *scope) routesOf(spec *gwapi.Listener, l *listenerState, r *ListenerResult) (reason gwapi.ListenerConditionReason, message string) {
 	can := kindsOf(spec.Protocol)
-	if spec.Protocol == gwapi.TLSProtocolType && !isPassthrough(spec) {
-		can = nil
-	}
 	l.kinds = can
 	if a := spec.AllowedRoutes; a != nil {
 		if n := a.Namespaces; n != nil {
@@ -243,7 +211,7 @@ func kindsOf(protocol gwapi.ProtocolType) []string {
 
 // refusedListener says why a listener serves nothing.
 func refusedListener(spec *gwapi.Listener, all []gwapi.Listener, ports listenerPorts) (accepted, conflict gwapi.ListenerConditionReason, message string) {
-	same, owner := 0, portOwner(spec.Protocol)
+	same := 0
 	for _, l := range all {
 		if l.Port == spec.Port && l.Protocol == spec.Protocol && hostname(l.Hostname) == hostname(spec.Hostname) {
 			same++
@@ -256,13 +224,10 @@ func refusedListener(spec *gwapi.Listener, all []gwapi.Listener, ports listenerP
 		return "", gwapi.ListenerReasonProtocolConflict, fmt.Sprintf("listeners of several protocols want port %d", spec.Port)
 	case same > 1:
 		return "", gwapi.ListenerReasonHostnameConflict, fmt.Sprintf("another listener has the same host name on port %d", spec.Port)
-	case owner != "" && ports.of[owner] != spec.Port:
-		return gwapi.ListenerReasonPortUnavailable, "", fmt.Sprintf("a Gateway has one port for %s, and listeners before this one have port %d",
-			owner, ports.of[owner])
-	case owner == "" && ports.proxy.PortRefusal(&model.Service{Mode: modeOf(spec.Protocol), Port: int(spec.Port)}) != "":
+	case ports.of(spec) == 0:
+		return gwapi.ListenerReasonPortUnavailable, "", fmt.Sprintf("its Envoys have no port for it: another listener has port %d there", ports.wanted(spec.Port))
+	case portOwner(spec.Protocol) == "" && ports.proxy.PortRefusal(&model.Service{Mode: modeOf(spec.Protocol), Port: int(spec.Port)}) != "":
 		return gwapi.ListenerReasonPortUnavailable, "", "it " + ports.proxy.PortRefusal(&model.Service{Mode: modeOf(spec.Protocol), Port: int(spec.Port)})
-	case spec.Protocol == gwapi.TLSProtocolType && !isPassthrough(spec):
-		return gwapi.ListenerReasonUnsupportedValue, "", "tls.mode must be Passthrough for protocol TLS; protocol HTTPS decrypts"
 	case spec.Protocol == gwapi.HTTPSProtocolType && spec.TLS != nil && text(spec.TLS.Mode, string(gwapi.TLSModeTerminate)) != string(gwapi.TLSModeTerminate):
 		return gwapi.ListenerReasonUnsupportedValue, "", "tls.mode must be Terminate for protocol HTTPS"
 	case spec.TLS != nil && len(spec.TLS.Options) > 0:
@@ -274,7 +239,7 @@ func refusedListener(spec *gwapi.Listener, all []gwapi.Listener, ports listenerP
 // certificates makes the secrets of a listener.
 func (s *scope) certificates(spec *gwapi.Listener, i int, l *listenerState) (reason gwapi.ListenerConditionReason, message string) {
 	if spec.TLS == nil || len(spec.TLS.CertificateRefs) == 0 {
-		return gwapi.ListenerReasonInvalidCertificateRef, "tls.certificateRefs is required for protocol HTTPS"
+		return gwapi.ListenerReasonInvalidCertificateRef, "tls.certificateRefs is required to decrypt"
 	}
 	for n, ref := range spec.TLS.CertificateRefs {
 		path := fmt.Sprintf("spec.listeners[%d].tls.certificateRefs[%d]", i, n)
@@ -311,12 +276,12 @@ func (s *scope) problemsOf(do func()) []Problem {
 	return wrong
 }
 
-// closest returns the listener that takes what is for a host over http, https or tls: that with the narrowest host.
-func (g *gatewayState) closest(host, scheme string) *listenerState {
+// closest returns the listener that takes what is for a host at an entry: that with the narrowest host.
+func (g *gatewayState) closest(host string, at entry) *listenerState {
 	var best *listenerState
 	for i := range g.listeners {
 		l := &g.listeners[i]
-		if l.refused == "" && l.scheme == scheme && covers(l.host, host) && (best == nil || covers(best.host, l.host)) {
+		if l.refused == "" && l.entry == at && covers(l.host, host) && (best == nil || covers(best.host, l.host)) {
 			best = l
 		}
 	}
@@ -337,9 +302,11 @@ func (s *scope) hostService(g *gatewayState, host, path string) string {
 	}
 	s.make(svc, path)
 	s.make(&model.ProxyService{Proxy: g.proxy, Service: svc.Name}, path)
-	if l := g.closest(host, "https"); l != nil {
-		for _, secret := range l.secrets {
-			s.make(&model.ServiceSecret{Service: svc.Name, Secret: secret}, path)
+	for _, at := range g.entries() {
+		if l := g.closest(host, at); l != nil {
+			for _, secret := range l.secrets {
+				s.make(&model.ServiceSecret{Service: svc.Name, Secret: secret}, path)
+			}
 		}
 	}
 	return svc.Name

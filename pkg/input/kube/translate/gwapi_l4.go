@@ -23,6 +23,13 @@ type connectionRoute struct {
 	rules [][]gwapi.BackendRef
 }
 
+// connectionService is a service with the certificates that decrypt its connections; none means that they are passed on
+// as they are.
+type connectionService struct {
+	*model.Service
+	secrets []string
+}
+
 func tlsRoute(o *gwapi.TLSRoute) connectionRoute {
 	r := connectionRoute{CommonRouteSpec: o.Spec.CommonRouteSpec, hostnames: o.Spec.Hostnames}
 	for _, rule := range o.Spec.Rules {
@@ -59,7 +66,7 @@ func modeOf(protocol gwapi.ProtocolType) string {
 func (s *scope) connections(u *unit, o connectionRoute) {
 	all, result := &rulesReading{}, &RouteResult{}
 	upstreams := s.connectionBackends(all, o.rules)
-	services := map[claim]*model.Service{}
+	services := map[claim]connectionService{}
 	var claims []claim
 	var parents []parent
 	for i, ref := range o.ParentRefs {
@@ -69,8 +76,8 @@ func (s *scope) connections(u *unit, o connectionRoute) {
 		}
 		reason, message := s.attach(o.hostnames, &o.ParentRefs[i], g, func(l *listenerState, hosts []string) (gwapi.RouteConditionReason, string) {
 			return s.claimHosts(g, l, hosts, func(c claim, svc *model.Service) {
-				if services[c] == nil {
-					services[c], claims = svc, append(claims, c)
+				if services[c].Service == nil {
+					services[c], claims = connectionService{svc, l.secrets}, append(claims, c)
 				}
 			})
 		})
@@ -97,15 +104,17 @@ func (s *scope) claimHosts(g *gatewayState, l *listenerState, hosts []string, ad
 	for _, h := range hosts {
 		svc := l.service(g, h)
 		place := h
-		if svc.Mode == model.ModeTLS {
+		switch {
+		case svc.Mode == model.ModeTLS && svc.Port == 0: // beside HTTPS
 			s.use(Ref{kindHosts, g.ref.Namespace, g.ref.Name})
-		} else {
+		case svc.Mode == model.ModeTLS:
+			place = fmt.Sprintf("%s on port %d", h, svc.Port)
+		default:
 			place = fmt.Sprintf("%s port %d", l.protocol, l.port)
 		}
 		s.use(Ref{kindHolder, g.proxy, place})
-		count := s.world.hostCount[g.ref]
 		switch {
-		case svc.Mode == model.ModeTLS && g.closest(h, "tls") != l:
+		case svc.Mode == model.ModeTLS && g.closest(h, l.entry) != l:
 			reason, message = cmp.Or(reason, gwapi.RouteReasonNoMatchingListenerHostname), cmp.Or(message, "another listener has the host "+h)
 			continue
 		case svc.Mode == model.ModeTLS && h == "*":
@@ -114,7 +123,7 @@ func (s *scope) claimHosts(g *gatewayState, l *listenerState, hosts []string, ad
 		case !s.world.hosts.allow(s.of.Namespace, svc.FQDN): // a port is for any host
 			reason, message = reasonHostNotAllowed, s.world.hosts.refusal(s.of.Namespace, svc.FQDN)
 			continue
-		case svc.Mode == model.ModeTLS && count[hostOn{g.ref, h, "http"}]+count[hostOn{g.ref, h, "https"}] > 0:
+		case svc.Mode == model.ModeTLS && svc.Port == 0 && s.world.isServed(g, h):
 			reason, message = reasonHostConflict, "an HTTPRoute or a listener for HTTP has the host "+h
 			continue
 		case s.world.holder(claim{gatewayv1.KindGatewayHost, g.proxy, place}) != nil:
@@ -136,7 +145,10 @@ func (l *listenerState) service(g *gatewayState, host string) *model.Service {
 	svc.Mode, svc.FQDN, svc.Port = modeOf(l.protocol), "*", int(l.port)
 	what := fmt.Sprintf("%s-%d", svc.Mode, l.port)
 	if svc.Mode == model.ModeTLS {
-		svc.FQDN, svc.Port = host, 0 // the HTTPS port of the proxy
+		svc.FQDN = host
+		if svc.Port = l.envoy; slices.Contains(g.own, entry{"https", l.envoy}) {
+			svc.Port = 0
+		}
 		what += "-" + wildcardless(host)
 	}
 	svc.Name = ownName(g.ref.Namespace, g.ref.Name, what)
@@ -144,9 +156,12 @@ func (l *listenerState) service(g *gatewayState, host string) *model.Service {
 }
 
 // connect makes a service with its route.
-func (s *scope) connect(svc *model.Service, proxy string, upstreams []filterUse) {
+func (s *scope) connect(svc connectionService, proxy string, upstreams []filterUse) {
 	const at = "spec"
-	s.make(svc, at)
+	s.make(svc.Service, at)
+	for _, secret := range svc.secrets {
+		s.make(&model.ServiceSecret{Service: svc.Name, Secret: secret}, at)
+	}
 	s.make(&model.ProxyService{Proxy: proxy, Service: svc.Name}, at)
 	route := &model.Route{Service: svc.Name, Name: "connections", Prefix: "/"}
 	s.make(route, at)

@@ -23,11 +23,11 @@ const (
 	reasonTooManyRoutes  gwapi.RouteConditionReason = "TooManyRoutes"
 )
 
-// binding is what an HTTPRoute serves on one Gateway: by host, over which schemes.
+// binding is what an HTTPRoute serves on one Gateway: by host, at which entries.
 type binding struct {
 	gateway *gatewayState
-	hosts   map[string]map[string]bool
-	// left counts the hosts of other routes that it does not serve over the other scheme, because of maxRoutesOfOne.
+	hosts   map[string]map[entry]bool
+	// left counts the hosts of other routes that it does not serve where these do not, because of maxRoutesOfOne.
 	left int
 }
 
@@ -55,7 +55,7 @@ func (s *scope) httpRoute(o *gwapi.HTTPRoute, order precedenceOf) {
 		at := slices.IndexFunc(bindings, func(b *binding) bool { return b.gateway == g })
 		if at < 0 {
 			at = len(bindings)
-			bindings = append(bindings, &binding{gateway: g, hosts: map[string]map[string]bool{}})
+			bindings = append(bindings, &binding{gateway: g, hosts: map[string]map[entry]bool{}})
 		}
 		reason, message := s.attach(o.Spec.Hostnames, &o.Spec.ParentRefs[i], g, func(l *listenerState, hosts []string) (gwapi.RouteConditionReason, string) {
 			return s.addHosts(bindings[at], l, hosts)
@@ -67,7 +67,10 @@ func (s *scope) httpRoute(o *gwapi.HTTPRoute, order precedenceOf) {
 	s.proxies = slices.Compact(s.proxies)
 	s.ignored = len(result.Parents) == 0
 	s.api = result
-	n, own := rules.matches(), 0
+	n, own := 0, 0
+	for _, b := range bindings {
+		n = max(n, rules.matches(len(b.gateway.unusualPorts())+1))
+	}
 	for _, b := range bindings {
 		own += n * len(b.hosts)
 	}
@@ -167,7 +170,7 @@ func (s *scope) addHosts(b *binding, l *listenerState, hosts []string) (reason g
 	served := 0
 	for _, h := range hosts {
 		switch {
-		case b.gateway.closest(h, l.scheme) != l:
+		case b.gateway.closest(h, l.entry) != l:
 			reason, message = cmp.Or(reason, gwapi.RouteReasonNoMatchingListenerHostname), cmp.Or(message, "another listener has the host "+h)
 			continue
 		case !s.world.hosts.allow(s.of.Namespace, h):
@@ -179,10 +182,10 @@ func (s *scope) addHosts(b *binding, l *listenerState, hosts []string) (reason g
 		}
 		served++
 		if b.hosts[h] == nil {
-			b.hosts[h] = map[string]bool{}
+			b.hosts[h] = map[entry]bool{}
 		}
-		b.hosts[h][l.scheme] = true
-		s.serves[hostOn{b.gateway.ref, h, l.scheme}] = struct{}{}
+		b.hosts[h][l.entry] = true
+		s.serves[hostOn{b.gateway.ref, h, l.entry}] = struct{}{}
 	}
 	if served > 0 {
 		return "", ""
@@ -205,84 +208,82 @@ func (s *scope) bind(b *binding, rules *rulesReading, room int) (added int) {
 			added++
 		}
 	}
-	both := func(scheme string) bool {
-		return slices.ContainsFunc(b.gateway.listeners, func(l listenerState) bool {
-			return l.scheme != scheme && l.refused == "" && modeOf(l.protocol) == ""
-		})
-	}
 	for _, host := range slices.Sorted(maps.Keys(b.hosts)) {
 		service := s.hostService(b.gateway, host, "spec")
 		if service == "" {
 			continue
 		}
-		schemes := slices.Sorted(maps.Keys(b.hosts[host]))
-		only := ""
-		// Plain HTTP reaches a Gateway that has no listener for it, too.
-		if len(schemes) == 1 && (schemes[0] == "https" || both(schemes[0])) {
-			only = schemes[0]
-		}
 		for _, r := range rules.list {
-			s.emit(r, service, only)
+			s.emit(b.gateway, r, service, b.hosts[host])
 		}
 	}
 	return added
 }
 
-// gaps lists the hosts of a Gateway that other routes serve over the other scheme only: those requests over this scheme
-// go to the routes with the next wider host of the same listener.
-func (b *binding) gaps(s *scope) map[string]map[string]bool {
+// gaps lists the hosts of a Gateway that other routes serve at other entries only: those requests at this entry go to
+// the routes with the next wider host of the same listener.
+func (b *binding) gaps(s *scope) map[string]map[entry]bool {
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(b.hosts)), func(h string) bool { return strings.HasPrefix(h, "*") }) {
 		return nil
 	}
 	s.use(Ref{kindHosts, b.gateway.ref.Namespace, b.gateway.ref.Name})
 	all := s.world.hostCount[b.gateway.ref] // a change of the own hosts leads here again
-	found := map[string]map[string]bool{}
+	found := map[string]map[entry]bool{}
+	entries := b.gateway.entries()
 	for h := range all {
-		scheme := map[string]string{"http": "https", "https": "http"}[h.scheme]
-		if all[hostOn{h.gateway, h.host, scheme}] > 0 {
-			continue
+		for _, at := range entries {
+			if all[hostOn{h.gateway, h.host, at}] > 0 {
+				continue
+			}
+			l, next := b.gateway.closest(h.host, at), nextWider(all, h, at)
+			if l == nil || next == "" || !covers(l.host, next) || !b.hosts[next][at] {
+				continue
+			}
+			if found[h.host] == nil {
+				found[h.host] = map[entry]bool{}
+			}
+			found[h.host][at] = true
 		}
-		l, next := b.gateway.closest(h.host, scheme), nextWider(all, h, scheme)
-		if l == nil || next == "" || !covers(l.host, next) || !b.hosts[next][scheme] {
-			continue
-		}
-		if found[h.host] == nil {
-			found[h.host] = map[string]bool{}
-		}
-		found[h.host][scheme] = true
 	}
 	return found
 }
 
-// nextWider returns the narrowest host over a scheme that is wider than another one; empty if there is none.
-func nextWider(all map[hostOn]int, h hostOn, scheme string) string {
+// nextWider returns the narrowest host at an entry that is wider than another one; empty if there is none.
+func nextWider(all map[hostOn]int, h hostOn, at entry) string {
 	for parent := h.host; parent != "*"; {
 		_, rest, found := strings.Cut(strings.TrimPrefix(parent, "*."), ".")
 		if parent = "*"; found {
 			parent = "*." + rest
 		}
-		if all[hostOn{h.gateway, parent, scheme}] > 0 {
+		if all[hostOn{h.gateway, parent, at}] > 0 {
 			return parent
 		}
 	}
 	return ""
 }
 
-// emit makes the routes of a rule for a service. only is the scheme of the requests that they are for; empty means both.
-func (s *scope) emit(r *ruleReading, service, only string) {
-	for _, m := range r.matches {
-		route := *m
-		route.Service = service
-		if only != "" {
-			condition := model.ValueMatch{Name: "x-forwarded-proto", Exact: &only}
-			route.Config.Headers = append(slices.Clone(route.Config.Headers), condition)
-		}
-		s.make(&route, r.at)
-		for _, u := range r.upstreams {
-			s.make(&model.RouteUpstream{Service: service, Route: route.Name, Upstream: u.name}, u.path)
-		}
-		for _, f := range r.filters {
-			s.make(&model.RouteFilter{Service: service, Route: route.Name, Filter: f.name}, f.path)
+// emit makes the routes of a rule for a service and the requests at some entries.
+func (s *scope) emit(g *gatewayState, r *ruleReading, service string, at map[entry]bool) {
+	for port, part := range g.byPort(at, r.keepsPort != nil) {
+		only, ports := g.conditionsFor(part)
+		filters := s.filtersFor(r, port)
+		for _, m := range r.matches {
+			route := *m
+			route.Service, route.Config.Ports = service, ports
+			if port != 0 {
+				route.Name += fmt.Sprintf("--port-%d", port)
+			}
+			if only != "" {
+				condition := model.ValueMatch{Name: "x-forwarded-proto", Exact: &only}
+				route.Config.Headers = append(slices.Clone(route.Config.Headers), condition)
+			}
+			s.make(&route, r.at)
+			for _, u := range r.upstreams {
+				s.make(&model.RouteUpstream{Service: service, Route: route.Name, Upstream: u.name}, u.path)
+			}
+			for _, f := range filters {
+				s.make(&model.RouteFilter{Service: service, Route: route.Name, Filter: f.name}, f.path)
+			}
 		}
 	}
 }
@@ -305,7 +306,7 @@ func (r *rulesReading) verdicts(kind string, p parent) []Verdict {
 	case r.refused > 0:
 		partial(gwapi.RouteReasonUnsupportedValue, "Dropped Rule: requests for it are answered with 500: %s", r.refusedMessage)
 	case p.binding != nil && p.left > 0:
-		partial(reasonTooManyRoutes, "it does not serve %d hosts that other routes serve over the other one of HTTP and HTTPS: "+
+		partial(reasonTooManyRoutes, "it does not serve %d hosts that only other listeners have routes for: "+
 			"one %s may be %d routes", p.left, kind, maxRoutesOfOne)
 	}
 	return list

@@ -37,16 +37,22 @@ type ruleReading struct {
 	// matches are its routes, without a service.
 	matches            []*model.Route
 	upstreams, filters []filterUse
+	// keepsPort is a redirect that names no port; nil means none.
+	keepsPort *redirectToPort
 	// config is the action of its routes.
 	config model.RouteConfig
 	// answers says that a filter answers, closed that requests get 500, because something is missing.
 	answers, closed bool
 }
 
-// matches counts the matches of all rules.
-func (r *rulesReading) matches() (n int) {
+// matches counts the matches of all rules; ports are how many ports a redirect may have to name.
+func (r *rulesReading) matches(ports int) (n int) {
 	for _, rule := range r.list {
-		n += len(rule.matches)
+		if rule.keepsPort != nil {
+			n += len(rule.matches) * ports
+		} else {
+			n += len(rule.matches)
+		}
 	}
 	return n
 }
@@ -98,7 +104,7 @@ func (s *scope) rules(o *gwapi.HTTPRoute, order precedenceOf) *rulesReading {
 				m.Config.Rewrite, m.Config.Timeouts, m.Config.Retries = nil, nil, nil
 			}
 			r.upstreams = nil
-			r.filters = []filterUse{s.answer500(r.at)}
+			r.filters, r.keepsPort = []filterUse{s.answer500(r.at)}, nil
 		}
 		all.list = append(all.list, r)
 	}

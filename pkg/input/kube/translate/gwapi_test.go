@@ -117,8 +117,8 @@ var _ = Describe("An HTTPRoute that becomes very many routes", func() {
 			c.httpRoute(fmt.Sprintf("other-%d", i), "{name: web, sectionName: https}", fmt.Sprintf("h%d.example", i), 1)
 		}
 		step := c.step()
-		Expect(parents(step, "own")).To(Equal([]string{"web PartiallyInvalid true TooManyRoutes: it does not serve 2 hosts that other routes " +
-			"serve over the other one of HTTP and HTTPS: one HTTPRoute may be 20000 routes"}))
+		Expect(parents(step, "own")).To(Equal([]string{"web PartiallyInvalid true TooManyRoutes: it does not serve 2 hosts that only other listeners " +
+			"have routes for: one HTTPRoute may be 20000 routes"}))
 		Expect(routesMade(step, "--own--")).To(Equal(19_800)) // the two hosts of its own were there before
 	})
 })

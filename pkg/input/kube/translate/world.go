@@ -84,7 +84,8 @@ const kindProxy = "Proxy"
 // translated lists the kinds of units in the order of their translation: each after those that it
 // reads.
 func translated() []string {
-	return append([]string{kindProxy, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig, gatewayv1.KindConsumer, gatewayv1.KindGatewayHost}, apiKinds()...)
+	kinds := []string{gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig, gatewayv1.KindConsumer, gatewayv1.KindGatewayHost}
+	return append(append(kinds, apiKinds()...), kindProxy)
 }
 
 // New returns a World that has only the proxies of the installation. The first proxy is for objects
@@ -392,7 +393,7 @@ func (w *World) translate(u *unit) {
 	default:
 		if u.ref.Kind == kindProxy {
 			for _, p := range w.proxies {
-				s.make(cloneOf(p), "")
+				s.make(s.proxy(p), "")
 			}
 		}
 	}

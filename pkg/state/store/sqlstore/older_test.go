@@ -33,6 +33,7 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE proxy DROP COLUMN tls_min_version`,
 	`ALTER TABLE proxy DROP COLUMN http3`,
 	`ALTER TABLE proxy DROP COLUMN alt_svc_port`,
+	`ALTER TABLE proxy DROP COLUMN ports`,
 	`ALTER TABLE service DROP COLUMN https`,
 	`ALTER TABLE service DROP COLUMN hsts_seconds`,
 	`ALTER TABLE service DROP COLUMN hsts_subdomains`,
