@@ -219,6 +219,7 @@ var _ = Describe("An automatic certificate", func() {
 		Expect(traffic.Stop().Failures).To(BeEmpty())
 		Expect(i.count("SELECT count(*) FROM automatic_certificate WHERE gone = 0")).To(BeEquivalentTo(hosts))
 		Expect(i.count("SELECT count(*) FROM automatic_account")).To(BeEquivalentTo(1))
+		AddReportEntry("orders", fmt.Sprintf("%d for %d hosts, %d kills", p.Count(testkit.PebbleNewOrder), hosts, kills))
 		// A replica has up to 8 orders on the way when it dies, whose answers are lost.
 		Expect(p.Count(testkit.PebbleNewOrder)).To(BeNumerically("<=", hosts+8*kills))
 		for _, r := range replicas {

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -101,6 +102,7 @@ func (o *openOnes) expectOpen() {
 	Expect(resp.StatusCode).To(Equal(http.StatusOK))
 	Expect(resp.ProtoMajor).To(Equal(2))
 	Expect(o.dials.Load()).To(BeEquivalentTo(1))
+	Expect(o.socket.SetDeadline(time.Now().Add(testkit.Patience))).To(Succeed()) // each message has its own
 	o.sent++
 	message := fmt.Sprintf("message %d", o.sent)
 	_, err = o.socket.Write([]byte(message))
