@@ -14,9 +14,9 @@ import (
 func newCertificate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "certificate",
-		Short:   "List and renew the certificates that the gateway orders itself",
-		Long:    "Shows the certificates that the gateway orders for services with Certificate=auto, and renews them.",
-		Example: "  gatehouse certificate list\n  gatehouse certificate renew shop.example.com",
+		Short:   "List, renew and test the certificates that the gateway orders itself",
+		Long:    "Shows the certificates that the gateway orders for services with Certificate=auto, renews them, and tests\nwhether they could be ordered.",
+		Example: "  gatehouse certificate list\n  gatehouse certificate renew shop.example.com\n  gatehouse certificate test shop.example.com",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -43,7 +43,7 @@ certificate that is there is served until then.`,
 			return showOrdered(cmd, client.Request{Method: http.MethodPost, Path: client.Path("certificate", args[0], "renew")})
 		},
 	}
-	for _, sub := range []*cobra.Command{list, renew} {
+	for _, sub := range []*cobra.Command{list, renew, newCertificateTest()} {
 		cmd.AddCommand(withFormat(withServer(sub), "", formatTable, formatJSON, formatYAML))
 	}
 	return cmd

@@ -42,6 +42,9 @@ func (e explanation) addBrief(s *sheet) {
 	for _, step := range e.keySteps() {
 		s.addLine("  %s", step)
 	}
+	if e.TLS != nil && len(e.TLS.Certificates) > 0 && e.TLS.Certificates[0].Source != "" {
+		s.addLine("  it is %s", e.TLS.Certificates[0].origin())
+	}
 	if len(e.Hosts) > 0 {
 		before := ""
 		if others := len(e.Hosts) - 1; others > 0 {

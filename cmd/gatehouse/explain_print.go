@@ -85,6 +85,11 @@ type explainedCertificate struct {
 	Names    []string
 	KeyType  string    `json:"key_type"`
 	NotAfter time.Time `json:"not_after"`
+	Source   string
+	Host     string
+	DaysLeft int `json:"days_left"`
+	Error    string
+	Advice   string
 }
 
 func (r *remote) showExplained(cmd *cobra.Command, req client.Request) error {
@@ -212,7 +217,26 @@ func (e explanation) addCertificates(s *sheet) {
 	for i, c := range slices.Concat(e.TLS.Certificates, e.TLS.Others) {
 		s.addLine("  %s secret %s (%s, ends %s): %s", sign(i < len(e.TLS.Certificates)), c.Secret, c.KeyType,
 			c.NotAfter.UTC().Format(time.DateOnly), strings.Join(c.Names, ", "))
+		if c.Source != "" {
+			s.addLine("    %s", c.origin())
+		}
 	}
+}
+
+// origin says where a certificate comes from, how long it lasts, and what is wrong.
+func (c explainedCertificate) origin() string {
+	text := map[string]string{
+		"secret": "written as a secret", "file": "from the directory of certificates", "automatic": "ordered by the gateway for " + c.Host,
+		"placeholder": "signed by the gateway itself until there is one for " + c.Host,
+	}[c.Source]
+	text += ", " + plural(c.DaysLeft, "day", "days") + " left"
+	if c.Error != "" {
+		text += "; the last attempt failed: " + c.Error
+	}
+	if c.Advice != "" {
+		text += " -> " + c.Advice
+	}
+	return text
 }
 
 // basisText says which Envoys an answer is based on.

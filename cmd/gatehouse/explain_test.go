@@ -83,6 +83,27 @@ envoy: listener "http-0.0.0.0:8080", route configuration "gatehouse", virtual ho
 		Expect(lines[2:5]).To(Equal([]string{"  the certificate of secret h-2026 answers", "  the client has to show one", "host: h of service shop, before 1 other that matches"}))
 	})
 
+	It("says where a certificate comes from, and what is wrong with it", func() {
+		path := "GET /proxy/gw/explain?url=https%3A%2F%2Fh%2Fcart"
+		certificate := func(more string) string {
+			return strings.Replace(cartExplained, `"service":"shop"`, `"tls":{"server_name":"h","min_version":"1.2","max_version":"1.3","alpn":["h2"],`+
+				`"certificates":[{"secret":"automatic:h","service":"shop","kind":"exact","names":["h"],"key_type":"ECDSA","not_after":"2027-02-03T04:05:06Z",`+
+				`"fingerprint":"00","message":"answers",`+more+`}]},"service":"shop"`, 1)
+		}
+		for more, want := range map[string]string{
+			`"source":"secret","days_left":60`: "written as a secret, 60 days left",
+			`"source":"file","days_left":-1`:   "from the directory of certificates, -1 days left",
+			`"source":"automatic","host":"h","days_left":1,"error":"caa: no","advice":"change it"`: "ordered by the gateway for h, 1 day left; " +
+				"the last attempt failed: caa: no -> change it",
+			`"source":"placeholder","host":"h","days_left":2`: "signed by the gateway itself until there is one for h, 2 days left",
+		} {
+			serving(path, reply{status: 200, body: certificate(more)})
+			Expect(good("explain", "gw", "https://h/cart", "-o", "table")).To(ContainSubstring("\n  it is " + want + "\n"))
+			serving(path, reply{status: 200, body: certificate(more)})
+			Expect(good("explain", "gw", "https://h/cart", "-o", "table", "--all")).To(ContainSubstring("\n    " + want + "\n"))
+		}
+	})
+
 	Describe("an answer longer than a screen", func() {
 		const path = "GET /proxy/gw/explain?url=http%3A%2F%2Fh%2Fx"
 		// long has n of everything.

@@ -39,6 +39,9 @@ type Pebble struct {
 	// Directory is the URL for clients, and Authority has signed its certificate.
 	Directory string
 	Authority *Authority
+	// Resolver is the address of its DNS server, and DNSManagement the URL where records of that are set (set-txt,
+	// clear-txt).
+	Resolver, DNSManagement string
 
 	dns        *Process
 	front      *http.Server
@@ -110,6 +113,7 @@ func StartPebble(ctx context.Context, dir string, o PebbleOptions) (*Pebble, err
 	if err != nil {
 		return nil, err
 	}
+	p.Resolver, p.DNSManagement = ports[2], "http://"+ports[3]
 	p.dns, err = startProcess(filepath.Join(home, "pebble-challtestsrv"), nil, "-dnsserver", ports[2], "-management", ports[3],
 		"-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-defaultIPv6", "")
 	if err != nil {

@@ -56,7 +56,10 @@ func orderFrom(api testkit.API, p *testkit.Pebble, config string) {
 // automatic makes a service for a host in front of blue whose certificate the gateway orders.
 func automatic(api testkit.API, name, fqdn string, fields ...string) {
 	GinkgoHelper()
-	post(api, "/service", append([]string{"Service_Name=" + name, "fqdn=" + fqdn, "Certificate=auto"}, fields...)...)
+	if !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "Certificate=") }) {
+		fields = append(fields, "Certificate=auto")
+	}
+	post(api, "/service", append([]string{"Service_Name=" + name, "fqdn=" + fqdn}, fields...)...)
 	addRoute(api, name, "root", "/", "", "blue")
 	post(api, "/proxy/gw/service/"+name)
 }
@@ -64,6 +67,8 @@ func automatic(api testkit.API, name, fqdn string, fields ...string) {
 // listed is an element of GET /certificate.
 type listed struct {
 	Host, Service, State, Directory, Serial, Reason, Advice string
+	Challenge                                               string
+	RecordLeft                                              string `json:"record_left"`
 	Failures                                                int
 	Next, NotAfter                                          string `json:"-"`
 }

@@ -123,7 +123,12 @@ function Answer({ e, of, url, search, other }: { e: Explanation; of: number; url
       )}
       {e.tls && (
         <Section title="TLS">
-          {e.tls.certificates.map((c) => <Text size="sm" key={c.fingerprint}><To path={`/secret/${c.secret}`}>{c.secret}</To> {c.message}</Text>)}
+          {e.tls.certificates.map((c) => (
+            <Text size="sm" key={c.fingerprint}>
+              {c.host ? `${c.source} certificate for ${c.host}` : <To path={`/secret/${c.secret}`}>{c.secret}</To>} {c.message}, {c.days_left} days left
+              {c.error && <Text span size="sm" c="red">; {c.error}{c.advice && `: ${c.advice}`}</Text>}
+            </Text>
+          ))}
           {e.tls.certificates.length === 0 && <Text size="sm">No certificate: the handshake fails.</Text>}
         </Section>
       )}

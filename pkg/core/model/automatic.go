@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 )
@@ -31,6 +30,11 @@ const ChallengePath = "/.well-known/acme-challenge/"
 // automaticPrefix begins the names of the secrets of automatic certificates: no stored secret has a colon.
 const automaticPrefix = "automatic:"
 
+// AutomaticHost returns the host of an automatic certificate from the name of its secret.
+func AutomaticHost(secret string) (host string, is bool) {
+	return strings.CutPrefix(secret, automaticPrefix)
+}
+
 // AutomaticSecret returns the secret of the automatic certificate of a host. The key may be sealed.
 func AutomaticSecret(host, cert, key string) *Secret {
 	s := &Secret{Name: automaticPrefix + host, Type: SecretTLS, Cert: cert, PrivateKey: key}
@@ -43,15 +47,24 @@ func AutomaticSecret(host, cert, key string) *Secret {
 // KeyPlace is the place that the private key is sealed for.
 func (s *Secret) KeyPlace() string { return s.place("key") }
 
+// IsAutomatic reports whether the service itself says that the gateway orders its certificate.
+func (s *Service) IsAutomatic() bool {
+	return s.Certificate == CertificateAuto || s.Certificate == CertificateAutoDNS
+}
+
+// ProvesByDNS reports whether its host can or shall be proven by a record in DNS only.
+func (s *Service) ProvesByDNS() bool {
+	return s.Certificate == CertificateAutoDNS || strings.HasPrefix(s.FQDN, "*")
+}
+
 // NotAutomatic says why no certificate can be ordered for the host of a service; empty means that one can.
 func (s *Service) NotAutomatic() string {
 	_, notIP := netip.ParseAddr(strings.Trim(s.FQDN, "[]"))
 	switch {
 	case s.IsL4():
 		return "is for mode http: the authority asks for a path"
-	case strings.HasPrefix(s.FQDN, "*"):
-		return fmt.Sprintf("requires a host name in fqdn: for %q an authority requires records in DNS, which the gateway "+
-			"cannot write; attach a certificate", s.FQDN)
+	case s.FQDN == "*":
+		return `requires a host name or "*.suffix" in fqdn: no authority issues certificates for every name`
 	case notIP == nil:
 		return "requires a host name in fqdn, and not an address"
 	}

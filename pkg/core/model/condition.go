@@ -75,6 +75,8 @@ const (
 	CertificateFailing = "CertificateFailing"
 	// CertificateIssued: an automatic certificate was issued. It is only in events.
 	CertificateIssued = "CertificateIssued"
+	// CertificateTested: a test of whether a certificate could be ordered ended. It is only in events.
+	CertificateTested = "CertificateTested"
 	// ProviderFailing: the identity provider of a login cannot be asked, or its answer
 	// cannot be used.
 	ProviderFailing = "ProviderFailing"

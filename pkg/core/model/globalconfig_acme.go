@@ -45,6 +45,12 @@ type ACMEConfig struct {
 	// A certificate that the gateway has signed itself is shown until the first one is issued. Without it, clients get
 	// no connection until then.
 	Placeholder bool `json:"placeholder,omitempty"`
+	// The directory for tests (gatehouse certificate test): staging, or a URL. Its certificates are thrown away. Default:
+	// staging if directory is staging or production, otherwise directory.
+	// +maxLength=maxURL
+	TestDirectory string `json:"test_directory,omitempty"`
+	// How records are written into DNS, for wildcards and services with Certificate=auto_dns. Absent means not at all.
+	DNS *ACMEDNS `json:"dns,omitempty"`
 }
 
 // ExternalAccount binds an account to one that the authority knows already (RFC 8555 section 7.3.4).
@@ -86,7 +92,17 @@ func readACME(v *validator, at, _ string, config JSON) Spec {
 }
 
 func (c *ACMEConfig) check(v *validator, at string) {
-	c.checkDirectory(v, at+".directory")
+	c.checkDirectory(v, at+".directory", c.Directory)
+	switch c.TestDirectory {
+	case "":
+	case ACMEProduction:
+		v.add(at+".test_directory", "must not be %s", ACMEProduction)
+	default:
+		c.checkDirectory(v, at+".test_directory", c.TestDirectory)
+	}
+	if c.DNS != nil {
+		c.DNS.check(v, at+".dns")
+	}
 	if !c.TermsAgreed {
 		v.add(at+".terms_agreed", "must be true: read the terms of the authority, and agree to them")
 	}
@@ -118,13 +134,13 @@ func (c *ACMEConfig) check(v *validator, at string) {
 	}
 }
 
-func (c *ACMEConfig) checkDirectory(v *validator, field string) {
-	u, err := url.Parse(c.Directory)
+func (c *ACMEConfig) checkDirectory(v *validator, field, directory string) {
+	u, err := url.Parse(directory)
 	switch {
-	case c.Directory == "":
+	case directory == "":
 		v.add(field, "is required: %s, %s, or the URL of a directory", ACMEStaging, ACMEProduction)
-	case c.Directory == ACMEStaging || c.Directory == ACMEProduction:
-	case len(c.Directory) > maxURL || err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "":
+	case directory == ACMEStaging || directory == ACMEProduction:
+	case len(directory) > maxURL || err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "":
 		v.add(field, "must be %s, %s, or an absolute URL of https without a user", ACMEStaging, ACMEProduction)
 	case strings.EqualFold(strings.TrimSuffix(u.Hostname(), "."), "acme-v02.api.letsencrypt.org"):
 		v.add(field, "is the production of Let's Encrypt, whose rate limits lock you out for a week: "+
@@ -152,9 +168,23 @@ func (c *ACMEConfig) OpenHMACKey(name string, open func(sealed, place string) (s
 	return strings.TrimRight(key, "="), err
 }
 
-func (c *ACMEConfig) uses() []Key {
-	if c.CACertificate == "" {
-		return nil
+// ForTests is the directory for tests.
+func (c *ACMEConfig) ForTests() string {
+	switch {
+	case c.TestDirectory != "":
+		return c.TestDirectory
+	case c.Directory == ACMEProduction:
+		return ACMEStaging
 	}
-	return []Key{SecretKey(c.CACertificate)}
+	return c.Directory
+}
+
+func (c *ACMEConfig) uses() (keys []Key) {
+	if c.CACertificate != "" {
+		keys = append(keys, SecretKey(c.CACertificate))
+	}
+	if c.DNS != nil && c.DNS.CACertificate != "" {
+		keys = append(keys, SecretKey(c.DNS.CACertificate))
+	}
+	return keys
 }

@@ -28,7 +28,8 @@ type Service struct {
 	// host name; or to a service of mode tcp with a certificate.
 	ClientCACertificate string `json:"client_validation_cacertificate" form:"Client_validation_cacertificate"`
 	// Who provides the certificate: you (manual), by attaching a secret, or the gateway (auto), which orders one for fqdn
-	// from the authority of a globalconfig_acme and renews it. An attached certificate for the host is used in its place.
+	// from the authority of a globalconfig_acme and renews it; auto_dns proves the host by a record in DNS, as auto does for
+	// "*.suffix". An attached certificate for the host is used in its place.
 	// Empty means manual, or auto where the global config has every_service.
 	// +schema=CertificateFrom
 	Certificate string `json:"certificate" form:"Certificate"`
@@ -60,6 +61,8 @@ const (
 const (
 	CertificateManual = "manual"
 	CertificateAuto   = "auto"
+	// CertificateAutoDNS is auto, proven by a record in DNS.
+	CertificateAutoDNS = "auto_dns"
 )
 
 // What a service is for.
@@ -149,9 +152,9 @@ func (s *Service) Validate() []FieldError {
 }
 
 func (s *Service) validateCertificate(v *validator) {
-	v.oneOf("Certificate", cmp.Or(s.Certificate, CertificateManual), []string{CertificateManual, CertificateAuto})
-	if why := s.NotAutomatic(); s.Certificate == CertificateAuto && why != "" {
-		v.add("Certificate", "auto %s", why)
+	v.oneOf("Certificate", cmp.Or(s.Certificate, CertificateManual), []string{CertificateManual, CertificateAuto, CertificateAutoDNS})
+	if why := s.NotAutomatic(); s.IsAutomatic() && why != "" {
+		v.add("Certificate", "%s %s", s.Certificate, why)
 	}
 }
 

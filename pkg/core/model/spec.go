@@ -128,8 +128,8 @@ func globalConfigTypes() []configType {
 		{name: GlobalConfigGeoIP, on: []Kind{KindProxy}, read: readGeoIP},
 		{name: GlobalConfigMetrics, on: []Kind{KindProxy}, read: readMetrics},
 		{
-			name: GlobalConfigACME, on: []Kind{KindProxy}, secrets: []string{hmacKey},
-			names: map[string]Kind{"ca_certificate": KindSecret}, read: readACME,
+			name: GlobalConfigACME, on: []Kind{KindProxy}, secrets: []string{hmacKey, dnsToken},
+			names: map[string]Kind{"ca_certificate": KindSecret, "dns.ca_certificate": KindSecret}, read: readACME,
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -33,6 +34,13 @@ type Certificate struct {
 	NotAfter time.Time `json:"not_after"`
 	// Fingerprint is the SHA-256 of the certificate, in hex.
 	Fingerprint string `json:"fingerprint"`
+	// Source is where it comes from, Host the host of one that the gateway orders, and DaysLeft how long it lasts. Error and
+	// Advice are why the last attempt to order one failed, and what to do. Whoever knows sets them.
+	Source   string `json:"source,omitempty"`
+	Host     string `json:"host,omitempty"`
+	DaysLeft int    `json:"days_left"`
+	Error    string `json:"error,omitempty"`
+	Advice   string `json:"advice,omitempty"`
 	// Message explains why this certificate is served, or why another one is.
 	Message string `json:"message"`
 
@@ -47,7 +55,18 @@ const (
 	unnamed  = "default"
 )
 
+// The sources of certificates.
+const (
+	FromSecret      = "secret"
+	FromFile        = "file"
+	FromAuthority   = "automatic"
+	FromPlaceholder = "placeholder"
+)
+
 func (c Certificate) sentence() string {
+	if host, is := model.AutomaticHost(c.Secret); is {
+		return fmt.Sprintf("the automatic certificate for %s of service %s %s", host, c.Service, c.Message)
+	}
 	of := ""
 	if c.Service != "" {
 		of = " of service " + c.Service

@@ -248,9 +248,9 @@ func (e *exporter) withoutPlace() {
 	}
 	for _, key := range e.source.keys(model.KindService, "") {
 		s := e.source.objects[key].(*model.Service)
-		if s.Certificate == model.CertificateAuto {
-			e.add("%s has Certificate=auto: empty the field and name a Secret that cert-manager fills, which orders certificates in "+
-				"Kubernetes", key.Path())
+		if s.IsAutomatic() {
+			e.add("%s has Certificate=%s: empty the field and name a Secret that cert-manager fills, which orders certificates in "+
+				"Kubernetes", key.Path(), s.Certificate)
 		}
 		if len(s.ExemptFilters) > 0 {
 			e.add("%s has Exempt_filters: empty the field, and write it as exempt of a GlobalConfig", key.Path())

@@ -82,7 +82,7 @@ func (s *server) explainDraft(c *gin.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.live.NameObjects(w, n[model.KindProxy], list)
+		return s.nameExplained(w, n[model.KindProxy], list)
 	}}
 	_, err = s.write(c, m, func(w store.Writer) error {
 		if err := checkExist(w, proxyAt(n)); err != nil {
@@ -141,5 +141,13 @@ func (s *server) explainQuery(c *gin.Context, more func(store.Reader) error) ([]
 	if err != nil {
 		return nil, err
 	}
-	return list, s.read(c.Request.Context(), func(r store.Reader) error { return s.live.NameObjects(r, n[model.KindProxy], list) })
+	return list, s.read(c.Request.Context(), func(r store.Reader) error { return s.nameExplained(r, n[model.KindProxy], list) })
+}
+
+// nameExplained adds to the answers what is known beside the configuration of Envoys.
+func (s *server) nameExplained(r store.Reader, proxy string, list []inspect.Explained) error {
+	if err := s.live.NameObjects(r, proxy, list); err != nil {
+		return err
+	}
+	return s.nameCertificates(r, list)
 }

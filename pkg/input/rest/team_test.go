@@ -33,9 +33,9 @@ func (a *api) makeEditor(name, more string) string {
 }
 
 // teams is an API with the token of team a, and what an admin, team a and team b have.
-func teams(more string) (a *api, editor string) {
+func teams(more string, options ...func(*rest.Options)) (a *api, editor string) {
 	GinkgoHelper()
-	a = startAPIThatFails(guarded)
+	a = startAPIThatFails(append([]func(*rest.Options){guarded}, options...)...)
 	editor = a.makeEditor("a", "&Token_hosts=*.a.test,a.test&Token_ports=5432"+more)
 	for _, call := range [][2]string{
 		{"/proxy", "Name=edge&tags=shared"},

@@ -2,6 +2,8 @@ package app
 
 import (
 	"crypto/rand"
+	"fmt"
+	"os/exec"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/compile"
@@ -19,13 +21,18 @@ func (p *controlPlane) watchCertificates(
 	cfg config.Config, settings compile.Settings, source store.Source, registry *status.Registry,
 ) error {
 	if p.mirror == nil {
+		if cfg.ACMEDNSExec != "" {
+			if _, err := exec.LookPath(cfg.ACMEDNSExec); err != nil {
+				return fmt.Errorf("--acme-dns-exec names no program: %w", err)
+			}
+		}
 		rules, err := p.providerRules(cfg, settings)
 		if err != nil {
 			return err
 		}
 		p.acme = acme.New(acme.Options{
 			Source: source, Store: p.store, Status: registry, Log: p.log, Now: time.Now, Holder: rand.Text(),
-			Dial: rules.DialContext, Authorities: settings.Authorities,
+			Dial: rules.DialContext, Authorities: settings.Authorities, DNSExec: cfg.ACMEDNSExec,
 		})
 		source = p.acme
 	}

@@ -58,6 +58,8 @@ type Config struct {
 	UpstreamSockets []string
 	// ProviderAllow are special addresses that identity providers may have.
 	ProviderAllow []egress.Entry
+	// ACMEDNSExec is the program that writes records into DNS; empty means none.
+	ACMEDNSExec string
 	// UpstreamCAFile has the certificate authorities for upstreams that name none, in
 	// PEM; empty means those of the system.
 	UpstreamCAFile string

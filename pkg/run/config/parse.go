@@ -187,6 +187,14 @@ func hostNames(s string) ([]string, error) {
 	return list, nil
 }
 
+// program reads an absolute path; empty means none.
+func program(s string) (string, error) {
+	if s != "" && !filepath.IsAbs(s) || strings.ContainsRune(s, 0) {
+		return "", errNotAllowed
+	}
+	return s, nil
+}
+
 // directories reads a comma-separated list of absolute paths; empty means none.
 func directories(s string) (list []string, err error) {
 	if s == "" {

@@ -190,6 +190,13 @@ func upstreamSettings() []Setting {
 			set:     setter(func(c *Config) *[]egress.Entry { return &c.ProviderAllow }, addresses),
 		},
 		{
+			Name: "acme-dns-exec", Type: "file", commands: servers,
+			Usage: "program that writes records into DNS for automatic certificates (docs/certificates.md); no configuration can " +
+				"name one (default: none)",
+			allowed: "an absolute path of a program",
+			set:     setter(func(c *Config) *string { return &c.ACMEDNSExec }, program),
+		},
+		{
 			Name: "upstream-ca-file", Type: "file", commands: servers,
 			Usage: "PEM file with the certificate authorities of TLS upstreams that name none (default: SSL_CERT_FILE, " +
 				"or those of the system)",

@@ -22,7 +22,8 @@ func (m *Metrics) AddLogins(read func() map[string]int) error {
 // AddOrders adds the number of attempts to get an automatic certificate. read returns it by the result.
 func (m *Metrics) AddOrders(read func() map[string]int) error {
 	return m.addCounts(read, prometheus.NewDesc("gatehouse_certificate_attempts_total",
-		"Attempts of this process to get an automatic certificate that ended, by result: issued, failed. See docs/certificates.md.",
+		"Attempts of this process to get an automatic certificate that ended, by result: issued, failed; tests: test_passed, test_failed; "+
+			"calls of the hook for DNS: hook_done, hook_failed. See docs/certificates.md.",
 		[]string{"result"}, nil))
 }
 

@@ -77,8 +77,8 @@ func (t Team) Validate() (errs []model.FieldError) {
 	return errs
 }
 
-// owns reports whether an object is the team's.
-func (t Team) owns(obj model.Object) bool {
+// Owns reports whether an object is the team's.
+func (t Team) Owns(obj model.Object) bool {
 	tagged, ok := obj.(model.Tagged)
 	return ok && slices.ContainsFunc(*tagged.TagList(), func(tag string) bool { return slices.Contains(t.Tags, tag) })
 }
@@ -86,7 +86,7 @@ func (t Team) owns(obj model.Object) bool {
 // mayUse reports whether an object is the team's, or everybody's.
 func (t Team) mayUse(obj model.Object) bool {
 	tagged, ok := obj.(model.Tagged)
-	return ok && (t.owns(obj) || tagged.TagList().Has(TagShared))
+	return ok && (t.Owns(obj) || tagged.TagList().Has(TagShared))
 }
 
 // mayHave reports whether the host, name or wildcard, lies within one of the team's patterns.
@@ -192,7 +192,7 @@ func (c *teamCheck) exempt(w Written) {
 // object applies the rules to an object with a name of its own.
 func (c *teamCheck) object(w Written) error {
 	for _, state := range []model.Object{w.Before, w.After} {
-		if state != nil && !c.team.owns(state) {
+		if state != nil && !c.team.Owns(state) {
 			c.refuse(w.Key, "%s", c.foreign(w))
 			break
 		}
@@ -243,7 +243,7 @@ func (c *teamCheck) consumer(subject model.Key, consumer *model.Consumer) error 
 			c.refuse(subject, "%s does not exist, and another team may create it", owner.Path())
 		case err != nil:
 			return err
-		case !c.team.owns(obj):
+		case !c.team.Owns(obj):
 			c.refuse(subject, "%s does not have the tag of the token, and nor do its credentials", owner.Path())
 		}
 	}
@@ -262,7 +262,7 @@ func (c *teamCheck) foreign(w Written) string {
 	switch {
 	case w.Before == nil:
 		return "needs " + tags
-	case c.team.owns(w.Before):
+	case c.team.Owns(w.Before):
 		return "must keep " + tags
 	}
 	return "does not have " + tags
@@ -290,7 +290,7 @@ func (c *teamCheck) own(subject, key model.Key) error {
 		return nil // its own entry is checked
 	case err != nil:
 		return err
-	case !c.team.owns(obj):
+	case !c.team.Owns(obj):
 		c.refuse(subject, "%s does not have the tag of the token", key.Path())
 	}
 	return nil

@@ -31,6 +31,9 @@ func explain(err error, host string) (text, advice string) {
 		}
 		return plain(kind + ": " + detail), advice
 	}
+	if hook, is := errors.AsType[*hookError](err); is {
+		return plain(hook.text), hook.advice
+	}
 	var of *url.Error
 	var dns *net.DNSError
 	switch {

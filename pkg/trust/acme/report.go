@@ -95,6 +95,10 @@ func condition(want wanted, r *row) *model.Condition {
 		}
 		c.Message = fmt.Sprintf("%s %s: %s says %q: %s. The next attempt is at %s; gatehouse certificate renew %s tries again now",
 			what, want.host, want.from.config.URL(), r.state.Error, r.state.Advice, r.state.Due.UTC().Format(time.RFC3339), want.host)
+	case r != nil && r.state.Removal.Error != "":
+		c.Code = model.CertificateFailing
+		c.Message = fmt.Sprintf("the record %s in DNS is still there: %s. It is tried again at %s", recordName(want.host), r.state.Removal.Error,
+			r.state.Removal.At.UTC().Format(time.RFC3339))
 	case have:
 		return nil
 	case r != nil && r.state.Waiting != "":
@@ -127,6 +131,13 @@ type Certificate struct {
 	Advice string `json:"advice,omitempty"`
 	// Failed attempts in a row.
 	Failures int `json:"failures,omitempty"`
+	// How the host is proven: http-01 or dns-01.
+	// +enum=[http-01, dns-01]
+	Challenge string `json:"challenge"`
+	// Why the hook did not remove the record that it wrote into DNS.
+	RecordLeft string `json:"record_left,omitempty"`
+	// The gateway has signed the certificate that is served itself.
+	Placeholder bool `json:"placeholder,omitempty"`
 }
 
 // List returns all automatic certificates, by host.
@@ -142,7 +153,10 @@ func (w *Watch) List() []Certificate {
 }
 
 func describe(want wanted, r *row) Certificate {
-	c := Certificate{Host: want.host, Service: want.service.Name, State: "ordering", Reason: want.problem}
+	c := Certificate{Host: want.host, Service: want.service.Name, State: "ordering", Reason: want.problem, Challenge: want.challenge()}
+	if r != nil {
+		c.RecordLeft, c.Placeholder = r.state.Removal.Error, r.state.Placeholder && r.certificate == nil
+	}
 	if r != nil && r.certificate != nil {
 		c.State, c.Directory, c.Serial, c.NotAfter = "issued", r.state.Directory, r.certificate.serial, new(model.At(r.certificate.notAfter))
 	}

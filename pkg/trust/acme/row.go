@@ -37,6 +37,9 @@ type state struct {
 	// Token and Answer are what the gateway answers while the authority verifies.
 	Token  string `json:"token,omitempty"`
 	Answer string `json:"answer,omitempty"`
+	// Records are what a hook may have written into DNS, and Removal when they are removed.
+	Records []txtRecord `json:"records,omitempty"`
+	Removal removal     `json:"removal,omitzero"`
 	// Due is before when nothing is ordered, after failures.
 	Due time.Time `json:"due,omitzero"`
 	// Failures is how many attempts failed in a row; Error is what the last one said, and Advice what to do.
@@ -58,6 +61,8 @@ type state struct {
 	// Asked is the count of requests of users that were seen. Renew says that one of them is not fulfilled yet.
 	Asked int64 `json:"asked,omitempty"`
 	Renew bool  `json:"renew,omitempty"`
+	// Test says that this is a test; nil otherwise.
+	Test *trial `json:"test,omitempty"`
 }
 
 // newRow reads what is stored.

@@ -117,6 +117,8 @@ func (w *Watch) startDue(group *sync.WaitGroup) time.Duration {
 	}
 	now, ctx := w.opts.Now(), w.leads
 	w.discardUnused(ctx, group, now)
+	w.discardTrials(ctx, group, now)
+	later = min(later, w.startTrials(ctx, group, now), w.startRemovals(ctx, group, now))
 	for _, want := range w.list {
 		key := want.host
 		if w.running[key] {
@@ -131,10 +133,7 @@ func (w *Watch) startDue(group *sync.WaitGroup) time.Duration {
 				}
 			}
 		}
-		slots, most := &w.orders, mostOrders
-		if stored != nil && stored.state.Failures > 0 {
-			slots, most = &w.failing, mostFailing
-		}
+		slots, most := w.slotsOf(want, stored != nil && stored.state.Failures > 0)
 		switch {
 		case do == wait && !at.IsZero():
 			later = min(later, max(at.Sub(now), time.Millisecond))
@@ -153,6 +152,19 @@ func (w *Watch) startDue(group *sync.WaitGroup) time.Duration {
 	return later
 }
 
+// slotsOf returns the count of the attempts that share a bound, and the bound. Those with a hook share none with others.
+func (w *Watch) slotsOf(want wanted, failed bool) (slots *int, most int) {
+	switch {
+	case want.byDNS() && failed:
+		return &w.reproving, mostFailing
+	case want.byDNS():
+		return &w.proving, mostProofs
+	case failed:
+		return &w.failing, mostFailing
+	}
+	return &w.orders, mostOrders
+}
+
 // discardUnused deletes what no service needs: those that are deleted, or have another host. It requires mu.
 func (w *Watch) discardUnused(ctx context.Context, group *sync.WaitGroup, now time.Time) {
 	hosts := w.set.hosts()
@@ -164,7 +176,7 @@ func (w *Watch) discardUnused(ctx context.Context, group *sync.WaitGroup, now ti
 		if w.unused[key].IsZero() {
 			w.unused[key] = now
 		}
-		if w.running[key] || now.Sub(w.unused[key]) < unusedFor {
+		if w.running[key] || len(w.rows[key].state.Records) > 0 || now.Sub(w.unused[key]) < unusedFor {
 			continue
 		}
 		delete(w.unused, key)
@@ -190,13 +202,13 @@ func (w *Watch) discardUnused(ctx context.Context, group *sync.WaitGroup, now ti
 // do does what is due, and then frees its slot. An attempt that takes long frees it before: the hosts after it do not wait
 // for an authority that does not get an answer from this one.
 func (w *Watch) do(ctx context.Context, what action, a *attempt, slots *int) {
-	bound, cancel := context.WithTimeout(ctx, attemptTimeout)
+	bound, cancel := context.WithTimeout(ctx, a.want.bound())
 	defer cancel()
 	ended := false
 	aside := time.AfterFunc(w.slowAfter, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if !ended && w.slow < mostSlow {
+		if !ended && !a.want.byDNS() && w.slow < mostSlow {
 			*slots--
 			w.slow++
 			slots = &w.slow
@@ -223,6 +235,12 @@ func (w *Watch) do(ctx context.Context, what action, a *attempt, slots *int) {
 	if err != nil && ctx.Err() == nil {
 		w.failed(ctx, a, err, later)
 	}
+	if len(a.row.state.Records) > 0 && ctx.Err() == nil && !model.IsKind(err, model.Conflict) {
+		w.mu.Lock()
+		want := w.removalOf(a.want.host)
+		w.mu.Unlock()
+		w.remove(ctx, want, &a.row)
+	}
 	w.mu.Lock()
 	ended = true
 	*slots--
@@ -236,19 +254,18 @@ func (w *Watch) failed(ctx context.Context, a *attempt, err error, later time.Du
 	now, s := w.opts.Now(), &a.row.state
 	var wait *postponed
 	switch {
-	case errors.As(err, &wait):
-		s.Waiting, s.Due = wait.why, now.Add(wait.pause)
 	case model.IsKind(err, model.Conflict): // another replica orders
 		return
+	case s.Test != nil:
+		errors.As(err, &wait)
+		a.forgetUnknown(ctx, err)
+		w.trialFailed(a, wait, err)
+	case errors.As(err, &wait):
+		s.Waiting, s.Due = wait.why, now.Add(wait.pause)
 	default:
-		if isProblem(err, protocol.ProblemTypeAccountDoesNotExist) {
-			if c, clientErr := w.clientOf(a.want.from); clientErr == nil {
-				_ = c.forget(ctx, w, a.want.from) // the next attempt finds out again
-			}
-			s.Order = ""
-		}
+		a.forgetUnknown(ctx, err)
 		s.Failures++
-		s.Error, s.Advice = explain(err, a.want.host)
+		s.Error, s.Advice = a.explain(err)
 		s.FailedAt, s.Waiting, s.Token, s.Answer = now, "", "", ""
 		s.Due = a.row.retry(now, s.Failures, later)
 		if isProblem(err, protocol.ProblemTypeRateLimited) {
@@ -262,6 +279,17 @@ func (w *Watch) failed(ctx context.Context, a *attempt, err error, later time.Du
 		w.opts.Log.Warn("state of an order not stored", "host", a.want.host, "err", err)
 		w.pause(a)
 	}
+}
+
+// forgetUnknown makes the next attempt register the account again if the authority does not know it.
+func (a *attempt) forgetUnknown(ctx context.Context, err error) {
+	if !isProblem(err, protocol.ProblemTypeAccountDoesNotExist) {
+		return
+	}
+	if c, clientErr := a.watch.clientOf(a.want.from); clientErr == nil {
+		_ = c.forget(ctx, a.watch, a.want.from) // the next attempt finds out again
+	}
+	a.row.state.Order = ""
 }
 
 func isProblem(err error, kind string) bool {

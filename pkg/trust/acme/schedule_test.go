@@ -173,28 +173,37 @@ var _ = Describe("What is due", func() {
 	})
 })
 
+// setOf is what a configuration with these objects says.
+func setOf(objects ...model.Object) *set {
+	s := newSet()
+	change := model.Change{Full: true}
+	for _, o := range objects {
+		change.Entries = append(change.Entries, model.Entry{Key: o.Key(), Object: o})
+	}
+	s.apply(change)
+	return s
+}
+
+func serviceOf(name, host, certificate string) *model.Service {
+	return &model.Service{Name: name, FQDN: host, Certificate: certificate, Mode: model.ModeHTTP}
+}
+
+// configOf is a global config, with more of its JSON.
+func configOf(name, more string) *model.GlobalConfig {
+	return &model.GlobalConfig{Name: name, Type: model.GlobalConfigACME, Config: model.JSON(`{"directory":"https://` + name + `.test/dir","terms_agreed":true` + more + `}`)}
+}
+
+func onProxy(proxy, service string) model.Object {
+	return &model.ProxyService{Proxy: proxy, Service: service}
+}
+
 var _ = Describe("What is wanted", func() {
-	apply := func(objects ...model.Object) *set {
-		s := newSet()
-		change := model.Change{Full: true}
-		for _, o := range objects {
-			change.Entries = append(change.Entries, model.Entry{Key: o.Key(), Object: o})
-		}
-		s.apply(change)
-		return s
-	}
-	service := func(name, host, certificate string) *model.Service {
-		return &model.Service{Name: name, FQDN: host, Certificate: certificate, Mode: model.ModeHTTP}
-	}
-	config := func(name, more string) *model.GlobalConfig {
-		return &model.GlobalConfig{Name: name, Type: model.GlobalConfigACME, Config: model.JSON(`{"directory":"https://` + name + `.test/dir","terms_agreed":true` + more + `}`)}
-	}
-	on := func(proxy, service string) model.Object { return &model.ProxyService{Proxy: proxy, Service: service} }
+	apply, service, config, on := setOf, serviceOf, configOf, onProxy
 
 	It("is a certificate for each service that says so, and for no other host", func() {
 		s := apply(config("ca", ""), service("a", "A.test", "auto"), service("b", "b.test", ""), service("c", "c.test", "manual"),
-			service("d", "*.d.test", "auto"), on("gw", "a"), on("gw", "b"), on("gw", "c"), on("gw", "d"))
-		list := s.wanted()
+			service("d", "*", "auto"), on("gw", "a"), on("gw", "b"), on("gw", "c"), on("gw", "d"))
+		list := s.wanted("")
 		Expect(list).To(HaveLen(1))
 		Expect([]string{list[0].host, list[0].problem, list[0].from.config.URL()}).To(Equal([]string{"a.test", "", "https://ca.test/dir"}))
 	})
@@ -202,23 +211,31 @@ var _ = Describe("What is wanted", func() {
 	It("is one for every service where the authority is for all", func() {
 		s := apply(config("ca", `,"every_service":true`), service("a", "a.test", ""), service("b", "b.test", "manual"), service("c", "*", ""),
 			service("d", "192.0.2.1", ""), service("e", "e.test", ""), on("gw", "a"), on("gw", "b"), on("gw", "c"), on("gw", "d"))
-		list := s.wanted()
+		list := s.wanted("")
 		Expect(list).To(HaveLen(1))
 		Expect(list[0].host).To(Equal("a.test"), "e is on no proxy")
+	})
+
+	It("is one for every service of the proxies that the authority is attached to", func() {
+		s := apply(config("ca", `,"every_service":true`), service("a", "a.test", ""), service("b", "b.test", ""), service("c", "*.c.test", ""),
+			on("gw", "a"), on("edge", "b"), on("gw", "c"), &model.ProxyGlobalConfig{Proxy: "gw", GlobalConfig: "ca"})
+		list := s.wanted("")
+		Expect(list).To(HaveLen(1), "a wildcard needs a hook")
+		Expect(list[0].host).To(Equal("a.test"))
 	})
 
 	It("has one authority for each host, so that two services do not take turns", func() {
 		s := apply(config("one", ""), config("two", ""), service("a", "a.test", "auto"), service("b", "A.test", "auto"), on("gw", "a"), on("edge", "b"),
 			&model.ProxyGlobalConfig{Proxy: "gw", GlobalConfig: "one"}, &model.ProxyGlobalConfig{Proxy: "edge", GlobalConfig: "two"})
-		list := s.wanted()
+		list := s.wanted("")
 		Expect(list).To(HaveLen(2))
 		Expect(list[1].from).To(BeIdenticalTo(list[0].from))
 	})
 
 	It("says what is missing", func() {
-		Expect(apply(service("a", "a.test", "auto")).wanted()[0].problem).To(Equal("no proxy serves it: attach it to one"))
-		Expect(apply(service("a", "a.test", "auto"), on("gw", "a")).wanted()[0].problem).To(ContainSubstring("globalconfig_acme"))
-		Expect(apply(service("a", "a.test", "auto"), on("gw", "a"), config("ca", `,"ca_certificate":"no"`)).wanted()[0].problem).
+		Expect(apply(service("a", "a.test", "auto")).wanted("")[0].problem).To(Equal("no proxy serves it: attach it to one"))
+		Expect(apply(service("a", "a.test", "auto"), on("gw", "a")).wanted("")[0].problem).To(ContainSubstring("globalconfig_acme"))
+		Expect(apply(service("a", "a.test", "auto"), on("gw", "a"), config("ca", `,"ca_certificate":"no"`)).wanted("")[0].problem).
 			To(Equal("globalconfig ca names the secret no, which has no certificate"))
 	})
 })

@@ -47,7 +47,7 @@ func (s *set) put(e model.Entry) bool {
 		delete(s.auto, name)
 		if svc, ok := e.Object.(*model.Service); ok {
 			s.services[name] = svc
-			if svc.Certificate == model.CertificateAuto {
+			if svc.IsAutomatic() {
 				s.auto[name] = true
 			}
 		}
@@ -100,6 +100,8 @@ type authority struct {
 	name   string // of the global config
 	config *model.ACMEConfig
 	ca     *model.Secret // nil means the authorities of the system
+	// dnsCA verifies the webhook; nil means the authorities of the system.
+	dnsCA *model.Secret
 }
 
 // wanted is a certificate that a service needs.
@@ -113,8 +115,9 @@ type wanted struct {
 	problem string
 }
 
-// wanted lists the certificates, by the names of the services. Those of one host have one authority.
-func (s *set) wanted() []wanted {
+// wanted lists the certificates, by the names of the services. Those of one host have one authority. program is what writes
+// records into DNS; empty means none.
+func (s *set) wanted(program string) []wanted {
 	var list []wanted
 	of := map[string]*authority{}
 	names := slices.Sorted(maps.Keys(s.auto))
@@ -128,13 +131,16 @@ func (s *set) wanted() []wanted {
 		}
 		w := wanted{service: svc, host: strings.ToLower(svc.FQDN)}
 		w.from, w.problem = s.authorityOf(name)
-		if !s.auto[name] && (w.from == nil || !w.from.config.EveryService) {
+		if !s.auto[name] && (w.from == nil || !w.from.config.EveryService || w.noHook(program) != "") {
 			continue
 		}
 		if first := of[w.host]; first != nil {
 			w.from, w.problem = first, ""
 		} else if w.from != nil {
 			of[w.host] = w.from
+		}
+		if w.problem == "" {
+			w.problem = w.noHook(program)
 		}
 		w.byHand = model.ByHand(svc, s.secretsOf(name))
 		list = append(list, w)
@@ -185,5 +191,18 @@ func (s *set) authority(name string) (*authority, string) {
 			return nil, fmt.Sprintf("globalconfig %s names the secret %s, which has no certificate", name, ca)
 		}
 	}
+	if config.DNS != nil {
+		a.dnsCA = s.secrets[config.DNS.CACertificate]
+	}
 	return a, ""
+}
+
+// firstHook returns the first authority by name that can write records; nil if none can.
+func (s *set) firstHook(program string) *authority {
+	for _, name := range slices.Sorted(maps.Keys(s.configs)) {
+		if a, _ := s.authority(name); a != nil && a.noHook(program) == "" {
+			return a
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ const (
 	mostSlow  = 64
 )
 
-// Options of a Watch. All are required, except that Authorities may be empty.
+// Options of a Watch. All are required, except that Authorities and DNSExec may be empty.
 type Options struct {
 	// Source is where the configuration comes from.
 	Source store.Source
@@ -36,6 +37,8 @@ type Options struct {
 	Dial Dial
 	// Authorities verify them, in PEM.
 	Authorities string
+	// DNSExec is the program that writes records into DNS; empty means none.
+	DNSExec string
 }
 
 // Watch is a source of the build loop whose changes include automatic certificates, and what authorities ask for. Use New.
@@ -53,6 +56,7 @@ type Watch struct {
 	revision int64
 	version  int64
 	rows     map[string]*row
+	trials   map[string]*row // tests, by host
 	// told is what the build loop has.
 	told    map[model.Key]*model.Automatic
 	clients map[string]*client
@@ -63,6 +67,9 @@ type Watch struct {
 	orders, failing, slow int
 	holds                 map[string]time.Time
 	slowAfter             time.Duration
+	// testing, proving, reproving and removing count tests, attempts with a hook for DNS, those of them that failed last,
+	// and removals of records.
+	testing, proving, reproving, removing int
 	// unused are hosts that no service has any more, with the time when that was first seen.
 	unused map[string]time.Time
 	// leads is the context of attempts while this process holds the lease; nil otherwise.
@@ -76,9 +83,10 @@ type Watch struct {
 // New returns a watch that knows nothing yet.
 func New(opts Options) *Watch {
 	return &Watch{
-		opts: opts, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1), begin: make(chan struct{}, 1), set: newSet(), rows: map[string]*row{},
+		opts: opts, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1), begin: make(chan struct{}, 1), set: newSet(), rows: map[string]*row{}, trials: map[string]*row{},
 		told: map[model.Key]*model.Automatic{}, clients: map[string]*client{}, running: map[string]bool{}, holds: map[string]time.Time{}, unused: map[string]time.Time{},
-		counts: map[string]int{"issued": 0, "failed": 0}, slowAfter: slowAfter,
+		counts:    map[string]int{"issued": 0, "failed": 0, "test_passed": 0, "test_failed": 0, "hook_done": 0, "hook_failed": 0},
+		slowAfter: slowAfter,
 	}
 }
 
@@ -107,7 +115,7 @@ func (w *Watch) Since(ctx context.Context, at model.Mark) (model.Change, error) 
 	w.revision = change.Revision
 	different := w.set.apply(change)
 	if different {
-		w.list = w.set.wanted()
+		w.list = w.set.wanted(w.opts.DNSExec)
 	}
 	if change.Restored {
 		w.version = 0
@@ -155,9 +163,9 @@ func (w *Watch) news(full bool) map[model.Key]*model.Automatic {
 // tells is what the build loop gets of a certificate. It requires mu.
 func (w *Watch) tells(want wanted) *model.Automatic {
 	if r := w.rows[want.host]; r != nil {
-		return r.served
+		return w.challenged(want.host, r.served)
 	}
-	return &model.Automatic{Host: want.host}
+	return w.challenged(want.host, &model.Automatic{Host: want.host})
 }
 
 // read reads what has changed in the store.
@@ -175,21 +183,32 @@ func (w *Watch) read(ctx context.Context) error {
 	defer w.mu.Unlock()
 	if full {
 		clear(w.rows)
+		clear(w.trials)
 	}
 	for _, a := range changed {
-		delete(w.rows, a.Host)
-		if a.Gone {
-			continue
-		}
-		r, err := newRow(a)
-		if err != nil {
-			w.opts.Log.Error("what is stored of a certificate is not used", "host", a.Host, "err", err)
-			continue
-		}
-		w.rows[a.Host] = r
+		w.keepRow(a)
 	}
 	w.version = now
 	return nil
+}
+
+// keepRow puts what is stored where it belongs. It requires mu.
+func (w *Watch) keepRow(a store.Automatic) {
+	rows := w.rows
+	host, test := strings.CutPrefix(a.Host, trialPrefix)
+	if test {
+		rows = w.trials
+	}
+	delete(rows, host)
+	if a.Gone {
+		return
+	}
+	r, err := newRow(a)
+	if err != nil || test && r.state.Test == nil {
+		w.opts.Log.Error("what is stored of a certificate is not used", "host", a.Host, "err", err)
+		return
+	}
+	rows[host] = r
 }
 
 // follow reads what has changed, and tells who needs to know.

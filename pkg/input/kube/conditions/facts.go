@@ -106,7 +106,7 @@ func effectOf(reason string) effect {
 		return warns
 	case model.LoginFailing, model.Failing, model.Answering, model.NotChecked, model.Accepted, model.Programmed,
 		model.Rejected, model.Unattached, model.NoDatabase, model.NoLogDirectory, model.CertificatePending,
-		model.CertificateFailing, model.CertificateIssued:
+		model.CertificateFailing, model.CertificateIssued, model.CertificateTested:
 		return ignored
 	}
 	return closes
