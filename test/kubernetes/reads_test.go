@@ -15,17 +15,18 @@ import (
 
 // resources are where the API has the kinds that are read.
 var resources = map[string][2]string{
-	"gatewayhost":  {"gateway.gatehouse.dev/v1", "gatewayhosts"},
-	"routefilter":  {"gateway.gatehouse.dev/v1", "routefilters"},
-	"consumer":     {"gateway.gatehouse.dev/v1", "consumers"},
-	"globalconfig": {"gateway.gatehouse.dev/v1", "globalconfigs"},
-	"gateway":      {"gateway.networking.k8s.io/v1", "gateways"},
-	"httproute":    {"gateway.networking.k8s.io/v1", "httproutes"},
-	"tlsroute":     {"gateway.networking.k8s.io/v1", "tlsroutes"},
-	"tcproute":     {"gateway.networking.k8s.io/v1", "tcproutes"},
-	"udproute":     {"gateway.networking.k8s.io/v1", "udproutes"},
-	"grpcroute":    {"gateway.networking.k8s.io/v1", "grpcroutes"},
-	"lease":        {"coordination.k8s.io/v1", "leases"},
+	"gatewayhost":      {"gateway.gatehouse.dev/v1", "gatewayhosts"},
+	"routefilter":      {"gateway.gatehouse.dev/v1", "routefilters"},
+	"consumer":         {"gateway.gatehouse.dev/v1", "consumers"},
+	"globalconfig":     {"gateway.gatehouse.dev/v1", "globalconfigs"},
+	"gateway":          {"gateway.networking.k8s.io/v1", "gateways"},
+	"httproute":        {"gateway.networking.k8s.io/v1", "httproutes"},
+	"tlsroute":         {"gateway.networking.k8s.io/v1", "tlsroutes"},
+	"tcproute":         {"gateway.networking.k8s.io/v1", "tcproutes"},
+	"udproute":         {"gateway.networking.k8s.io/v1", "udproutes"},
+	"grpcroute":        {"gateway.networking.k8s.io/v1", "grpcroutes"},
+	"lease":            {"coordination.k8s.io/v1", "leases"},
+	"backendtlspolicy": {"gateway.networking.k8s.io/v1", "backendtlspolicies"},
 }
 
 // get reads an object, or the list of a kind if the name is empty, in the form that accept says.

@@ -126,6 +126,11 @@ type BackendTLS struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=254
 	SubjectName string `json:"subjectName,omitempty" model:"upstream_validation_subjectname"`
+	// Names of which the certificate must contain one, in place of subjectName: DNS names, IP addresses and
+	// URIs such as spiffe://example.com/shop, separated by commas.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	AltNames string `json:"altNames,omitempty" model:"upstream_validation_altnames"`
 	// Accept every certificate. Anyone on the network path can then read and change requests.
 	// Default: false.
 	// +optional

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
@@ -31,6 +32,8 @@ type tlsSettings struct {
 	// name is the name that the certificate must contain; empty means the endpoint's
 	// own.
 	name string
+	// altNames are names of which the certificate must contain one, in place of name, sorted and separated by commas.
+	altNames string
 	// client is the name of a secret; empty means none.
 	client string
 }
@@ -45,8 +48,19 @@ func tlsSettingsOf(u *model.Upstream) tlsSettings {
 	}
 	return tlsSettings{
 		on: true, insecure: u.TLSInsecure, authorities: u.ValidationCACertificate,
-		name: certificateName(name), client: u.ClientCertificate,
+		name: certificateName(name), altNames: altNames(u), client: u.ClientCertificate,
 	}
+}
+
+func altNames(u *model.Upstream) string {
+	names := u.AltNames()
+	for i, name := range names {
+		if !model.IsURI(name) {
+			names[i] = certificateName(name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ",")
 }
 
 // certificateName normalizes a DNS name or an IP address to the form in certificates.
@@ -63,6 +77,9 @@ func (s tlsSettings) build(with Credentials) *ir.UpstreamTLS {
 		return nil
 	}
 	t := &ir.UpstreamTLS{Name: s.name}
+	if s.altNames != "" {
+		t.AltNames = strings.Split(s.altNames, ",")
+	}
 	switch ca := with.Secrets[s.authorities]; {
 	case s.insecure:
 	case s.authorities == "":

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,8 @@ type Expected struct {
 	Verified        bool
 	Roots           *x509.CertPool
 	RootsName, Name string
+	// AltNames are names of which it must contain one, in place of Name; empty means Name.
+	AltNames []string
 	// ClientCertificate is the secret with the client certificate; empty means none.
 	ClientCertificate string
 }
@@ -118,12 +121,18 @@ func verify(chain []*x509.Certificate, want Expected, now time.Time) Finding {
 				"name a secret with its authority in Upstream_validation_cacertificate, or complete the chain at the upstream",
 			leaf.Issuer, want.RootsName)}
 	}
-	if leaf.VerifyHostname(want.Name) == nil {
+	if want.names(leaf) {
 		return Finding{}
 	}
-	names := slices.Clone(leaf.DNSNames)
+	names, field := slices.Clone(leaf.DNSNames), "Upstream_validation_subjectname"
 	for _, ip := range leaf.IPAddresses {
 		names = append(names, ip.String())
+	}
+	for _, uri := range leaf.URIs {
+		names = append(names, uri.String())
+	}
+	if len(want.AltNames) > 0 {
+		want.Name, field = strings.Join(want.AltNames, " or "), "Upstream_validation_altnames"
 	}
 	if len(names) == 0 {
 		return Finding{
@@ -136,8 +145,17 @@ func verify(chain []*x509.Certificate, want Expected, now time.Time) Finding {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return Finding{OtherName, fmt.Sprintf(
-		"its certificate is for %s, not for %s: set Upstream_validation_subjectname to one of its names, or renew it", text,
-		want.Name)}
+		"its certificate is for %s, not for %s: set %s to one of its names, or renew it", text, want.Name, field)}
+}
+
+// names reports whether a certificate has the name, or one of several.
+func (e Expected) names(leaf *x509.Certificate) bool {
+	if len(e.AltNames) == 0 {
+		return leaf.VerifyHostname(e.Name) == nil
+	}
+	return slices.ContainsFunc(e.AltNames, func(name string) bool {
+		return leaf.VerifyHostname(name) == nil || slices.ContainsFunc(leaf.URIs, func(u *url.URL) bool { return u.String() == name })
+	})
 }
 
 // NeedsHandshake reports whether a handshake can reveal more than is known.

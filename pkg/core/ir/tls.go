@@ -77,6 +77,9 @@ type UpstreamTLS struct {
 	// certificate must contain. A DNS name is also the SNI. Empty means the DNS name or
 	// IP address of each endpoint.
 	Name string `json:"name,omitempty"`
+	// AltNames are names of which the backend's certificate must contain one, in place of Name, sorted: DNS names in lower
+	// case, IP addresses and URIs. Empty means Name.
+	AltNames []string `json:"altNames,omitempty"`
 	// Client is the client certificate for the backend; nil means none.
 	Client *Pair `json:"client,omitempty"`
 }

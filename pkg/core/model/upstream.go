@@ -2,6 +2,7 @@ package model
 
 import (
 	"net/netip"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -69,6 +70,9 @@ type Upstream struct {
 	// DNS name or IP address that the upstream's certificate must contain; a DNS name is also the SNI. Empty means
 	// Upstream_ip. Requires Upstream_protocol tls or h2.
 	ValidationSubjectName string `json:"upstream_validation_subjectname" form:"Upstream_validation_subjectname"`
+	// Names of which the upstream's certificate must contain one, in place of Upstream_validation_subjectname: DNS names, IP
+	// addresses and URIs such as spiffe://example.com/shop, separated by commas. Requires Upstream_protocol tls or h2.
+	ValidationAltNames string `json:"upstream_validation_altnames" form:"Upstream_validation_altnames"`
 	// TLSInsecure accepts every certificate.
 	TLSInsecure bool `json:"upstream_tls_insecure" form:"Upstream_tls_insecure"`
 	// Name of the secret with the certificate and key that the gateway presents to the upstream. Empty means none.
@@ -243,13 +247,55 @@ func (u *Upstream) validateTLS(v *validator) {
 			v.add("Upstream_validation_subjectname", needsTLS)
 		}
 	}
+	if u.ValidationAltNames != "" {
+		v.altNames("Upstream_validation_altnames", u.AltNames())
+		if !u.SpeaksTLS() {
+			v.add("Upstream_validation_altnames", needsTLS)
+		}
+	}
 	switch {
 	case !u.TLSInsecure:
+	case u.ValidationAltNames != "":
+		v.add("Upstream_tls_insecure", "cannot be combined with Upstream_validation_altnames: one of them accepts every certificate")
 	case !u.SpeaksTLS():
 		v.add("Upstream_tls_insecure", needsTLS)
 	case u.ValidationCACertificate != "":
 		v.add("Upstream_tls_insecure", "cannot be combined with Upstream_validation_cacertificate: "+
 			"one of them accepts every certificate")
+	}
+}
+
+// maxAltNames bounds the names that a certificate is compared with.
+const maxAltNames = 16
+
+// AltNames are the names of Upstream_validation_altnames.
+func (u *Upstream) AltNames() []string {
+	if u.ValidationAltNames == "" {
+		return nil
+	}
+	names := strings.Split(u.ValidationAltNames, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
+}
+
+// IsURI reports whether the name of a certificate is a URI.
+func IsURI(name string) bool { return strings.Contains(name, "://") }
+
+func (v *validator) altNames(field string, names []string) {
+	if len(names) > maxAltNames {
+		v.add(field, "has %d names; at most %d are allowed", len(names), maxAltNames)
+		return
+	}
+	for _, name := range names {
+		if !IsURI(name) {
+			v.address(field, name)
+			continue
+		}
+		if u, err := url.Parse(name); err != nil || u.Scheme == "" || u.Host == "" || len(name) > maxHeaderName || u.String() != name {
+			v.add(field, "%q is not a URI such as spiffe://example.com/shop", name)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	upstreamproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/proxy_protocol/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -21,8 +22,9 @@ type UpstreamTLS struct {
 	// Authorities is the resource with the authorities, one of which must have signed
 	// the endpoint's certificate; empty means that the certificate is not verified.
 	Authorities string
-	// Name is the name that the certificate must contain.
-	Name string
+	// Name is the name that the certificate must contain; if AltNames are set, it must contain one of them instead.
+	Name     string
+	AltNames []string
 	// ClientCertificate is the resource with Envoy's client certificate and key;
 	// empty means none.
 	ClientCertificate string
@@ -52,6 +54,10 @@ func tlsOf(c *clusterv3.Cluster, e *endpointv3.LbEndpoint) *UpstreamTLS {
 	}
 	for _, m := range validation.GetDefaultValidationContext().GetMatchTypedSubjectAltNames() {
 		t.Name = m.GetMatcher().GetExact()
+		t.AltNames = append(t.AltNames, t.Name)
+	}
+	if len(t.AltNames) == 1 && !model.IsURI(t.Name) {
+		t.AltNames = nil
 	}
 	for _, s := range common.GetTlsCertificateSdsSecretConfigs() {
 		t.ClientCertificate = s.GetName()

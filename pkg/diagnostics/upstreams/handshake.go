@@ -43,6 +43,7 @@ type handshakes struct {
 type handshakeKey struct {
 	address                                 string
 	sni, name, authorities, pair, protocols string
+	altNames                                string
 	version                                 string // of the authorities
 }
 
@@ -78,7 +79,7 @@ func (h *handshakes) find(ctx context.Context, secrets []*snapshot.Resource, lis
 func (h *handshakes) findOne(ctx context.Context, secrets []*snapshot.Resource, e explain.Endpoint) health.Finding {
 	t := e.TLS
 	key := handshakeKey{
-		address: net.JoinHostPort(e.Address, strconv.FormatUint(uint64(e.Port), 10)), sni: t.SNI, name: t.Name,
+		address: net.JoinHostPort(e.Address, strconv.FormatUint(uint64(e.Port), 10)), sni: t.SNI, name: t.Name, altNames: strings.Join(t.AltNames, ","),
 		authorities: t.Authorities, pair: t.ClientCertificate, protocols: strings.Join(t.Protocols, ","),
 	}
 	i := slices.IndexFunc(secrets, func(r *snapshot.Resource) bool { return r.Name == t.Authorities })
@@ -92,7 +93,7 @@ func (h *handshakes) findOne(ctx context.Context, secrets []*snapshot.Resource, 
 		return kept.Finding
 	}
 	want := health.Expected{
-		HTTP2: slices.Contains(t.Protocols, "h2"), Name: t.Name,
+		HTTP2: slices.Contains(t.Protocols, "h2"), Name: t.Name, AltNames: t.AltNames,
 		RootsName: authoritiesText(t.Authorities), ClientCertificate: secretOf(t.ClientCertificate),
 	}
 	if i >= 0 {

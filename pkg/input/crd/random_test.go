@@ -223,6 +223,7 @@ func (m *maker) upstream() *model.Upstream {
 		u.ClientCertificate, u.ValidationSubjectName = m.one(model.KindSecret), pick(m, []string{"", "inner.example.com", "blue.example.com"})
 		if u.TLSInsecure = m.coin(); !u.TLSInsecure {
 			u.ValidationCACertificate = m.one(model.KindSecret)
+			u.ValidationAltNames = pick(m, []string{"", "spiffe://example.com/blue,blue.example.com"})
 		}
 	}
 	return u

@@ -38,16 +38,18 @@ func (s Secrets) Changed(w *translate.World, refs ...translate.Ref) {
 	for _, ref := range refs {
 		s.versions[ref] = "1"
 	}
-	s.ask(w, refs, true)
+	s.ask(w, refs, always(true))
 }
 
-func (s Secrets) Lacking(w *translate.World) int { return s.lacking(w, w.Settle(), false) }
+func (s Secrets) Lacking(w *translate.World) int { return s.lacking(w, w.Settle(), always(false)) }
 
 func (s Secrets) Take(w *translate.World) { s.take(w) }
 
 // Due lists what to read again after a time, if nothing tells of changes.
 func (s Secrets) Due(w *translate.World, watched bool, after time.Duration) []translate.Ref {
-	s.due(w, watched) // begins to count
+	s.due(w, always(watched)) // begins to count
 	s.retried, s.polled = s.retried.Add(-after), s.polled.Add(-after)
-	return s.due(w, watched)
+	return s.due(w, always(watched))
 }
+
+func always(is bool) watched { return func(string) bool { return is } }

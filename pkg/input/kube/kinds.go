@@ -40,8 +40,11 @@ type kind struct {
 
 // resource returns the name of the kind in RBAC rules.
 func (k kind) resource() string {
-	if strings.HasSuffix(k.gvk.Kind, "s") {
-		return strings.ToLower(k.gvk.Kind) + "es"
+	switch name := strings.ToLower(k.gvk.Kind); {
+	case strings.HasSuffix(name, "s"):
+		return name + "es"
+	case strings.HasSuffix(name, "policy"):
+		return strings.TrimSuffix(name, "y") + "ies"
 	}
 	return gatewayv1.Resource(k.gvk.Kind)
 }
@@ -53,7 +56,7 @@ func (k kind) id() string { return cmp.Or(k.name, k.gvk.Kind) }
 func kinds() []kind {
 	own := gatewayv1.GroupVersion()
 	core := corev1.SchemeGroupVersion
-	secret := secretMetadata()
+	secret := metadataOf(translate.KindSecret)
 	return append([]kind{
 		{
 			gvk: own.WithKind(gatewayv1.KindGatewayHost), object: &gatewayv1.GatewayHost{}, needed: true,
@@ -94,8 +97,6 @@ func kinds() []kind {
 func gatewayAPIKinds() []kind {
 	api := schema.GroupVersion(gwapi.GroupVersion)
 	const without = "nothing of the Gateway API is served"
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(translate.KindNamespace))
 	return []kind{
 		{gvk: api.WithKind(translate.KindGatewayClass), object: &gwapi.GatewayClass{}, global: true, optional: true, without: without},
 		{gvk: api.WithKind(translate.KindGateway), object: &gwapi.Gateway{}, optional: true, without: without},
@@ -105,21 +106,29 @@ func gatewayAPIKinds() []kind {
 		{gvk: api.WithKind(translate.KindTCPRoute), object: &gwapi.TCPRoute{}, optional: true, without: "TCPRoutes are not served"},
 		{gvk: api.WithKind(translate.KindUDPRoute), object: &gwapi.UDPRoute{}, optional: true, without: "UDPRoutes are not served"},
 		{
+			gvk: api.WithKind(translate.KindBackendTLSPolicy), object: &gwapi.BackendTLSPolicy{}, optional: true,
+			without: "connections to Services are made without TLS where a BackendTLSPolicy requires it",
+		},
+		{
+			gvk: corev1.SchemeGroupVersion.WithKind(translate.KindConfigMap), object: metadataOf(translate.KindConfigMap), optional: true,
+			without: "Services whose BackendTLSPolicy names a ConfigMap are closed if it cannot be fetched",
+		},
+		{
 			gvk: api.WithKind("ReferenceGrant"), object: &gwapi.ReferenceGrant{}, name: translate.KindAPIGrant, optional: true,
 			without: "references of the Gateway API to other namespaces are refused",
 		},
 		{
-			gvk: corev1.SchemeGroupVersion.WithKind(translate.KindNamespace), object: namespace, global: true, optional: true,
+			gvk: corev1.SchemeGroupVersion.WithKind(translate.KindNamespace), object: metadataOf(translate.KindNamespace), global: true, optional: true,
 			without: "listeners take no routes of namespaces that they select by labels",
 		},
 	}
 }
 
-// secretMetadata returns an empty Secret of which only the metadata is watched.
-func secretMetadata() *metav1.PartialObjectMetadata {
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(translate.KindSecret))
-	return secret
+// metadataOf returns an empty object of a core kind of which only the metadata is watched.
+func metadataOf(kind string) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	return o
 }
 
 func slimService(o client.Object) {

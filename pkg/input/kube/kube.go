@@ -256,7 +256,7 @@ func (w *Watch) take(fresh batch) {
 	var reread []translate.Ref
 	for ref, obj := range fresh.objects {
 		switch {
-		case ref.Kind == translate.KindSecret:
+		case translate.IsFetched(ref.Kind):
 			w.secrets.setVersion(ref, obj)
 			if w.world.UsesSecret(ref) {
 				reread = append(reread, ref)
@@ -267,22 +267,21 @@ func (w *Watch) take(fresh batch) {
 			w.world.Upsert(obj)
 		}
 	}
-	watched := w.watchesSecrets()
 	w.secrets.take(w.world)
-	w.secrets.ask(w.world, append(reread, w.secrets.due(w.world, watched)...), watched)
+	w.secrets.ask(w.world, append(reread, w.secrets.due(w.world, w.watches)...), w.watches)
 }
 
-// watchesSecrets reports whether the metadata of all Secrets is known, and their changes are.
-func (w *Watch) watchesSecrets() bool {
-	fault, failed := w.follower.faults.of(kindOf(secretMetadata()))
-	return w.follower.isSynced(translate.KindSecret) && (!failed || !fault.isDenied())
+// watches reports whether the metadata of all objects of a kind is known, and their changes are.
+func (w *Watch) watches(kind string) bool {
+	fault, failed := w.follower.faults.of(kindOf(metadataOf(kind)))
+	return w.follower.isSynced(kind) && (!failed || !fault.isDenied())
 }
 
 // settle translates what has changed. It returns how many Secrets must be read before that is complete; they are
 // requested.
 func (w *Watch) settle() (lacking int) {
 	for refs := w.world.Settle(); len(refs) > 0; refs = w.world.Settle() {
-		if n := w.secrets.lacking(w.world, refs, w.watchesSecrets()); n == len(refs) {
+		if n := w.secrets.lacking(w.world, refs, w.watches); n == len(refs) {
 			return n
 		}
 	}

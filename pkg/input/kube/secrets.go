@@ -3,6 +3,8 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,8 +26,9 @@ const (
 	pollTime = 20 * time.Second
 )
 
-// secrets reads the Secrets that objects name, and no others, in a goroutine, so that nothing else waits for them. It
-// keeps none; the world does. Its methods but run belong to the writer of the mirror.
+// secrets reads the Secrets and ConfigMaps that objects name, and no others, in a goroutine, so that nothing else waits
+// for them. Below, Secret stands for both. It keeps none; the world does. Its methods but run belong to the writer of the
+// mirror.
 type secrets struct {
 	api client.Reader
 	// wake has capacity 1 and carries "there are Secrets to read" to run. answered is the signal of the queue: there
@@ -71,13 +74,16 @@ func (s *secrets) setVersion(ref translate.Ref, metadata client.Object) {
 
 // answer is the result of reading a Secret.
 type answer struct {
-	secret *corev1.Secret
+	object client.Object
 	err    error
 }
 
+// watched reports whether the metadata of all objects of a kind is known, and their changes are.
+type watched func(kind string) bool
+
 // due lists the Secrets to read again: those that could not be read and, if no watch tells of changes, all that are
 // used.
-func (s *secrets) due(w *translate.World, watched bool) (refs []translate.Ref) {
+func (s *secrets) due(w *translate.World, watched watched) (refs []translate.Ref) {
 	now := time.Now()
 	if len(s.again) > 0 && now.Sub(s.retried) >= laterLook {
 		s.retried = now
@@ -85,24 +91,25 @@ func (s *secrets) due(w *translate.World, watched bool) (refs []translate.Ref) {
 			refs = append(refs, ref)
 		}
 	}
+	unwatched := slices.DeleteFunc(w.UsedSecrets(), func(ref translate.Ref) bool { return watched(ref.Kind) })
 	switch {
-	case watched:
+	case len(unwatched) == 0:
 		s.polled = time.Time{}
 	case s.polled.IsZero():
 		s.polled = now
 	case now.Sub(s.polled) >= pollTime:
 		s.polled = now
-		refs = append(refs, w.UsedSecrets()...)
+		refs = append(refs, unwatched...)
 	}
 	return refs
 }
 
 // ask requests Secrets that have changed, or may have. watched says that the metadata of all Secrets is known: a Secret
 // that is not listed there does not exist.
-func (s *secrets) ask(w *translate.World, refs []translate.Ref, watched bool) {
+func (s *secrets) ask(w *translate.World, refs []translate.Ref, watched watched) {
 	s.mu.Lock()
 	for _, ref := range refs {
-		if watched && s.versions[ref] == "" {
+		if watched(ref.Kind) && s.versions[ref] == "" {
 			delete(s.again, ref)
 			w.SecretAbsent(ref)
 			continue
@@ -121,10 +128,10 @@ func (s *secrets) ask(w *translate.World, refs []translate.Ref, watched bool) {
 }
 
 // lacking requests Secrets that were never read, and returns how many of them are not there yet.
-func (s *secrets) lacking(w *translate.World, refs []translate.Ref, watched bool) (n int) {
+func (s *secrets) lacking(w *translate.World, refs []translate.Ref, watched watched) (n int) {
 	var ask []translate.Ref
 	for _, ref := range refs {
-		if watched && s.versions[ref] == "" {
+		if watched(ref.Kind) && s.versions[ref] == "" {
 			w.SecretAbsent(ref)
 			continue
 		}
@@ -159,13 +166,13 @@ func (s *secrets) take(w *translate.World) {
 	for ref, a := range answers {
 		delete(s.again, ref)
 		switch {
-		case a.secret != nil:
-			w.Upsert(a.secret)
+		case a.object != nil:
+			w.Upsert(a.object)
 		case apierrors.IsNotFound(a.err):
 			w.SecretAbsent(ref)
 		default:
 			s.again[ref] = true
-			w.SecretUnreadable(ref, unread(a.err))
+			w.SecretUnreadable(ref, unread(ref.Kind, a.err))
 		}
 	}
 }
@@ -239,18 +246,21 @@ func (s *secrets) answer(ref translate.Ref, a answer) {
 func (s *secrets) get(ctx context.Context, ref translate.Ref) answer {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	secret := &corev1.Secret{}
-	if err := s.api.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
+	object := client.Object(&corev1.Secret{})
+	if ref.Kind == translate.KindConfigMap {
+		object = &corev1.ConfigMap{}
+	}
+	if err := s.api.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, object); err != nil {
 		return answer{err: err}
 	}
-	secret.ManagedFields = nil
-	return answer{secret: secret}
+	object.SetManagedFields(nil)
+	return answer{object: object}
 }
 
 // unread says why a Secret cannot be read.
-func unread(err error) string {
+func unread(kind string, err error) string {
 	if apierrors.IsForbidden(err) {
-		return "the service account may not get secrets"
+		return "the service account may not get " + strings.ToLower(kind) + "s"
 	}
 	return fmt.Sprintf("the kube-apiserver does not answer: %s", cause(err))
 }

@@ -15,7 +15,7 @@ const (
 		`"upstream_priority":0,"upstream_zone":"","upstream_zone_mincount":0,"upstream_slowstart_seconds":0,"upstream_dns":"strict","upstream_dns_family":"v4_preferred","upstream_dns_refreshseconds":5,"upstream_proxyprotocol":"none",` +
 		`"upstream_hc_type":"http","upstream_hc_path":"","upstream_hc_host":"","upstream_hc_intervalseconds":5,"upstream_hc_timeoutseconds":2,` +
 		`"upstream_hc_unhealthythresholdcount":3,"upstream_hc_healthythresholdcount":2,"upstream_strategy":"round_robin",` +
-		`"upstream_protocol":"http","upstream_validation_cacertificate":"","upstream_validation_subjectname":"","upstream_tls_insecure":false,"upstream_client_certificate":"",` +
+		`"upstream_protocol":"http","upstream_validation_cacertificate":"","upstream_validation_subjectname":"","upstream_validation_altnames":"","upstream_tls_insecure":false,"upstream_client_certificate":"",` +
 		`"upstream_connect_timeoutseconds":5,"upstream_idle_timeoutseconds":4,"upstream_keepalive_intervalseconds":30,` +
 		`"upstream_max_connections":4096,"upstream_max_pending":4096,"upstream_max_requests":4096,"upstream_max_retries":4096,"upstream_retry_budgetpercent":0,"upstream_retry_budgetmincount":3,` +
 		`"upstream_outlier_thresholdcount":3,"upstream_outlier_ejectionseconds":3,"upstream_panic_thresholdpercent":0,` +

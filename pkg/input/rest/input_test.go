@@ -70,14 +70,14 @@ var _ = Describe("Bodies", func() {
 		a := startAPI()
 		a.given("/secret", "Secret_name=ca", "/secret", "Secret_name=pair", "/upstream", "Upstream_name=u&Upstream_ip=backend.example.com&Upstream_port=443&Upstream_weight=0&Upstream_priority=1&Upstream_zone=a&Upstream_zone_mincount=0&Upstream_slowstart_seconds=0&Upstream_dns=logical&Upstream_dns_family=all&Upstream_dns_refreshseconds=0&Upstream_proxyprotocol=v2&Upstream_hc_path=/hc&Upstream_hc_host=h.example.com"+
 			"&Upstream_hc_intervalseconds=11&Upstream_hc_timeoutseconds=12&Upstream_hc_unhealthythresholdcount=13&Upstream_hc_healthythresholdcount=14"+
-			"&Upstream_strategy=maglev&Upstream_protocol=tls&Upstream_validation_cacertificate=ca&Upstream_validation_subjectname=s.example.com&Upstream_client_certificate=pair"+
+			"&Upstream_strategy=maglev&Upstream_protocol=tls&Upstream_validation_cacertificate=ca&Upstream_validation_subjectname=s.example.com&Upstream_validation_altnames=spiffe://example.com/s,s.example.com&Upstream_client_certificate=pair"+
 			"&Upstream_connect_timeoutseconds=15&Upstream_idle_timeoutseconds=0&Upstream_keepalive_intervalseconds=16&Upstream_max_connections=17"+
 			"&Upstream_max_pending=18&Upstream_max_requests=19&Upstream_max_retries=20&Upstream_retry_budgetpercent=25&Upstream_retry_budgetmincount=7&Upstream_outlier_thresholdcount=0"+
 			"&Upstream_outlier_ejectionseconds=21&Upstream_panic_thresholdpercent=50&tags=b,a")
 		a.get("/upstream/u").expectJSON(200, `{"data":{"core_db_upstream":[{"upstream_id":1,"upstream_name":"u","upstream_ip":"backend.example.com",`+
 			`"upstream_port":443,"upstream_weight":0,"upstream_priority":1,"upstream_zone":"a","upstream_zone_mincount":0,"upstream_slowstart_seconds":0,"upstream_dns":"logical","upstream_dns_family":"all","upstream_dns_refreshseconds":0,"upstream_proxyprotocol":"v2","upstream_hc_type":"http","upstream_hc_path":"/hc","upstream_hc_host":"h.example.com","upstream_hc_intervalseconds":11,`+
 			`"upstream_hc_timeoutseconds":12,"upstream_hc_unhealthythresholdcount":13,"upstream_hc_healthythresholdcount":14,"upstream_strategy":"maglev",`+
-			`"upstream_protocol":"tls","upstream_validation_cacertificate":"ca","upstream_validation_subjectname":"s.example.com","upstream_tls_insecure":false,"upstream_client_certificate":"pair",`+
+			`"upstream_protocol":"tls","upstream_validation_cacertificate":"ca","upstream_validation_subjectname":"s.example.com","upstream_validation_altnames":"spiffe://example.com/s,s.example.com","upstream_tls_insecure":false,"upstream_client_certificate":"pair",`+
 			`"upstream_connect_timeoutseconds":15,"upstream_idle_timeoutseconds":0,"upstream_keepalive_intervalseconds":16,`+
 			`"upstream_max_connections":17,"upstream_max_pending":18,"upstream_max_requests":19,"upstream_max_retries":20,"upstream_retry_budgetpercent":25,"upstream_retry_budgetmincount":7,`+
 			`"upstream_outlier_thresholdcount":0,"upstream_outlier_ejectionseconds":21,"upstream_panic_thresholdpercent":50,`+
@@ -159,7 +159,7 @@ var _ = Describe("Bad fields", func() {
 			"Upstream_strategy", `\"best\" is not one of round_robin, least_request, random, ring_hash, maglev`,
 			"colour", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_priority, Upstream_zone, Upstream_zone_mincount, Upstream_slowstart_seconds, Upstream_dns, Upstream_dns_family, Upstream_dns_refreshseconds, Upstream_proxyprotocol, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
-				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
+				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, Upstream_validation_altnames, "+
 				"Upstream_tls_insecure, Upstream_client_certificate, "+
 				"Upstream_connect_timeoutseconds, Upstream_idle_timeoutseconds, Upstream_keepalive_intervalseconds, "+
 				"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, Upstream_retry_budgetpercent, Upstream_retry_budgetmincount, "+
@@ -186,7 +186,7 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/upstream", name("blue")+"&Upstream_prot=1&Upstream_prot=2", "Upstream_prot", "unknown field; did you mean Upstream_port?"),
 		Entry(nil, "/upstream", name("blue")+"&=1", "", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_priority, Upstream_zone, Upstream_zone_mincount, Upstream_slowstart_seconds, Upstream_dns, Upstream_dns_family, Upstream_dns_refreshseconds, Upstream_proxyprotocol, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
 			"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
-			"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
+			"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, Upstream_validation_altnames, "+
 			"Upstream_tls_insecure, Upstream_client_certificate, "+
 			"Upstream_connect_timeoutseconds, Upstream_idle_timeoutseconds, Upstream_keepalive_intervalseconds, "+
 			"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, Upstream_retry_budgetpercent, Upstream_retry_budgetmincount, "+
@@ -206,6 +206,10 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/upstream", name("blue")+"&Upstream_tls_insecure=true&Upstream_client_certificate=pair&Upstream_validation_subjectname=b.example",
 			"Upstream_validation_subjectname", "needs TLS: Upstream_protocol tls or h2", "Upstream_tls_insecure", "needs TLS: Upstream_protocol tls or h2",
 			"Upstream_client_certificate", "needs TLS: Upstream_protocol tls or h2"),
+		Entry(nil, "/upstream", name("blue")+"&Upstream_validation_altnames=a..b,x://", "Upstream_validation_altnames", `\"a..b\" is not an IPv4 address, an IPv6 address or a DNS name`,
+			"Upstream_validation_altnames", `\"x://\" is not a URI such as spiffe://example.com/shop`, "Upstream_validation_altnames", "needs TLS: Upstream_protocol tls or h2"),
+		Entry(nil, "/upstream", name("blue")+"&Upstream_protocol=tls&Upstream_tls_insecure=true&Upstream_validation_altnames="+strings.Repeat("a,", 16)+"a", "Upstream_validation_altnames", "has 17 names; at most 16 are allowed",
+			"Upstream_tls_insecure", "cannot be combined with Upstream_validation_altnames: one of them accepts every certificate"),
 		Entry(nil, "/proxy", "Name=gw&Trusted_hops=one", "Trusted_hops", `\"one\" is not a whole number`),
 		Entry(nil, "/service/shop/route", "Route_Name=r&Route_prefix=shop", "Route_prefix", `\"shop\" must start with \"/\"`),
 		Entry(nil, "/service/shop/route", "Route_Name=r&Route_prefix=/&Route_config={", "Route_config", "is not a route configuration: unexpected EOF"),

@@ -178,7 +178,7 @@ var _ = Describe("PATCH", func() {
 			"Upstream_ip", `\"x y\" is not an IPv4 address, an IPv6 address or a DNS name`, "Upstream_port", "0 is not between 1 and 65535",
 			"more", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_priority, Upstream_zone, Upstream_zone_mincount, Upstream_slowstart_seconds, Upstream_dns, Upstream_dns_family, Upstream_dns_refreshseconds, Upstream_proxyprotocol, Upstream_hc_type, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
-				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
+				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, Upstream_validation_altnames, "+
 				"Upstream_tls_insecure, Upstream_client_certificate, "+
 				"Upstream_connect_timeoutseconds, Upstream_idle_timeoutseconds, Upstream_keepalive_intervalseconds, "+
 				"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, Upstream_retry_budgetpercent, Upstream_retry_budgetmincount, "+

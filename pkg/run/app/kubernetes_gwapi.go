@@ -42,6 +42,16 @@ func cachedAPIObjects(ctx context.Context, watch *kube.Watch, controller string)
 			add(translate.KindGateway, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Gateway(o, b) })
 		}
 	}
+	if watch.HasRead(translate.KindBackendTLSPolicy) {
+		var list gwapi.BackendTLSPolicyList
+		if err := watch.Cache().List(ctx, &list); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			add(translate.KindBackendTLSPolicy, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Policy(o.Status, b, controller) })
+		}
+	}
 	err = eachRoute(ctx, watch, func(kind string, o client.Object, before gwapi.RouteStatus) {
 		add(kind, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Route(before, b, controller) })
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 // systemAuthorities is the name that clusters use for the authorities of the system.
@@ -132,18 +133,23 @@ func upstreamContext(t *ir.UpstreamTLS, kind, alpn string) *tlsv3.UpstreamTlsCon
 	}
 	// Envoy does not verify a resumed session again.
 	tls := &tlsv3.UpstreamTlsContext{CommonTlsContext: common, MaxSessionKeys: wrapperspb.UInt32(0)}
-	required := ""
+	required := t.AltNames
+	require := func(name string) {
+		if len(required) == 0 {
+			required = []string{name}
+		}
+	}
 	switch kind {
 	case namedSocket:
-		required = t.Name
+		require(t.Name)
 		if !isAddress(t.Name) {
 			tls.Sni = t.Name // an address is not a valid SNI (RFC 6066 section 3)
 		}
 	case dnsSocket:
-		tls.AutoHostSni, tls.AutoSniSanValidation = true, t.Authorities != nil
+		tls.AutoHostSni, tls.AutoSniSanValidation = true, t.Authorities != nil && len(required) == 0
 	case addressSocket:
 	default:
-		required = kind
+		require(kind)
 	}
 	authorities, pair := UpstreamSecrets(t)
 	if pair != "" {
@@ -151,8 +157,8 @@ func upstreamContext(t *ir.UpstreamTLS, kind, alpn string) *tlsv3.UpstreamTlsCon
 	}
 	if authorities != "" {
 		validation := &tlsv3.CertificateValidationContext{}
-		if required != "" {
-			validation.MatchTypedSubjectAltNames = subjectAltName(required)
+		for _, name := range required {
+			validation.MatchTypedSubjectAltNames = append(validation.MatchTypedSubjectAltNames, subjectAltName(name))
 		}
 		common.ValidationContextType = &tlsv3.CommonTlsContext_CombinedValidationContext{
 			CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
@@ -168,15 +174,18 @@ func isAddress(name string) bool {
 	return err == nil
 }
 
-func subjectAltName(name string) []*tlsv3.SubjectAltNameMatcher {
+func subjectAltName(name string) *tlsv3.SubjectAltNameMatcher {
 	kind := tlsv3.SubjectAltNameMatcher_DNS
-	if isAddress(name) {
+	switch {
+	case model.IsURI(name):
+		kind = tlsv3.SubjectAltNameMatcher_URI
+	case isAddress(name):
 		kind = tlsv3.SubjectAltNameMatcher_IP_ADDRESS
 	}
-	return []*tlsv3.SubjectAltNameMatcher{{
+	return &tlsv3.SubjectAltNameMatcher{
 		SanType: kind,
 		Matcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: name}},
-	}}
+	}
 }
 
 // serverName returns a DNS name as a client sends it.

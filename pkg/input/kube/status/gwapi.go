@@ -35,8 +35,11 @@ func resourceOf(j job) schema.GroupVersionResource {
 		return gatewayv1.GroupVersion().WithResource(gatewayv1.Resource(j.ref.Kind))
 	}
 	resource := strings.ToLower(j.ref.Kind) + "s"
-	if j.ref.Kind == translate.KindGatewayClass {
+	switch j.ref.Kind {
+	case translate.KindGatewayClass:
 		resource = "gatewayclasses"
+	case translate.KindBackendTLSPolicy:
+		resource = "backendtlspolicies"
 	}
 	return schema.GroupVersion(gwapi.GroupVersion).WithResource(resource)
 }
@@ -269,3 +272,57 @@ func (s route) Wanted(f conditions.Facts, before any, now time.Time) (any, bool,
 
 // maxParents is the most that the status of a route may have.
 const maxParents = 32
+
+// Policy makes the status of a BackendTLSPolicy.
+func Policy(before gwapi.PolicyStatus, became *translate.Object, controller string) Shape {
+	return policy{shape{controller, became}, before}
+}
+
+type policy struct {
+	shape
+	before gwapi.PolicyStatus
+}
+
+func (s policy) Before() any { return s.before }
+
+func (s policy) isOurs(a gwapi.PolicyAncestorStatus) bool {
+	return string(a.ControllerName) == s.controller
+}
+
+func (s policy) Ours() bool {
+	result, _ := s.became.API.(*translate.PolicyResult)
+	return result != nil && len(result.Ancestors) > 0 || slices.ContainsFunc(s.before.Ancestors, s.isOurs)
+}
+
+func (s policy) Wanted(f conditions.Facts, before any, now time.Time) (any, bool, time.Duration) {
+	was, _ := before.(gwapi.PolicyStatus)
+	status := gwapi.PolicyStatus{Ancestors: slices.DeleteFunc(slices.Clone(was.Ancestors), s.isOurs)}
+	if status.Ancestors == nil {
+		status.Ancestors = []gwapi.PolicyAncestorStatus{}
+	}
+	result, _ := s.became.API.(*translate.PolicyResult)
+	if result == nil {
+		result = &translate.PolicyResult{}
+	}
+	for _, ref := range result.Ancestors {
+		if len(status.Ancestors) == maxAncestors {
+			break
+		}
+		at := slices.IndexFunc(was.Ancestors, func(a gwapi.PolicyAncestorStatus) bool {
+			return s.isOurs(a) && reflect.DeepEqual(a.AncestorRef, ref)
+		})
+		var had []metav1.Condition
+		if at >= 0 {
+			had = was.Ancestors[at].Conditions
+		}
+		list := withOthers(conditionsOf(result.Conditions, f.Generation), had)
+		conditions.Since(list, had, now)
+		status.Ancestors = append(status.Ancestors, gwapi.PolicyAncestorStatus{
+			AncestorRef: ref, ControllerName: gwapi.GatewayController(s.controller), Conditions: list,
+		})
+	}
+	return status, false, 0
+}
+
+// maxAncestors is the most that the status of a policy may have.
+const maxAncestors = 16

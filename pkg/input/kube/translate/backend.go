@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,7 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 		s.problem(w.portAt, RefNotFound, "%s %s", w.ref, fault)
 		return "", missing
 	}
+	named := w.ref
 	if ref, ok := s.aliasOf(svc); ok {
 		if svc = s.target(w, ref); svc == nil {
 			return "", missing
@@ -91,6 +93,9 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 	u.Protocol = cmp.Or(w.protocol, u.Protocol)
 	mapping.ReadBackend(&gatewayv1.Backend{BackendSettings: w.settings}, w.settingsAt, u, s.secretOf)
 	nameCertificate(u, from, w.subject)
+	if !s.applyPolicy(w, slices.Compact([]Ref{named, w.ref}), port.Name, u) {
+		return "", unusable
+	}
 	variant := variantOf(plain, *u, w)
 	if w.protocolOfPort == corev1.ProtocolUDP { // whose ports have numbers of their own
 		variant = strings.TrimPrefix(variant+"-udp", "-")

@@ -23,6 +23,8 @@ const (
 	// KindAPIGrant is the Gateway API's ReferenceGrant. Gatehouse has a kind of its own with this name.
 	KindAPIGrant  = "ReferenceGrant.gateway.networking.k8s.io"
 	KindNamespace = "Namespace"
+	// KindBackendTLSPolicy says how Services are verified.
+	KindBackendTLSPolicy = "BackendTLSPolicy"
 )
 
 const (
@@ -47,6 +49,8 @@ type gatewayAPI struct {
 	hostCount map[Ref]map[hostOn]int
 	// fronts are the Services in front of Gateways.
 	fronts map[Ref]map[Ref]struct{}
+	// policies are the BackendTLSPolicies of Services.
+	policies map[Ref]map[Ref]struct{}
 }
 
 // hostOn is a host name of a Gateway at an entry.
@@ -59,7 +63,7 @@ type hostOn struct {
 func newGatewayAPI() gatewayAPI {
 	return gatewayAPI{
 		apiGrants: map[string]map[string]*gwapi.ReferenceGrant{}, labels: map[string]map[string]string{},
-		hostCount: map[Ref]map[hostOn]int{}, fronts: map[Ref]map[Ref]struct{}{},
+		hostCount: map[Ref]map[hostOn]int{}, fronts: map[Ref]map[Ref]struct{}{}, policies: map[Ref]map[Ref]struct{}{},
 	}
 }
 
@@ -79,6 +83,9 @@ func (w *World) upsertAPI(ref Ref, object metav1.Object) {
 		}
 		ref.Kind = kind
 		_, was := apiUnit(w.objectOf(ref))
+		if o, ok := object.(*gwapi.BackendTLSPolicy); ok {
+			w.putPolicy(ref, o)
+		}
 		w.putUnit(ref, object, reflect.DeepEqual(was, spec))
 	}
 }
@@ -100,12 +107,16 @@ func apiUnit(object metav1.Object) (kind string, spec any) {
 		return KindTCPRoute, o.Spec
 	case *gwapi.UDPRoute:
 		return KindUDPRoute, o.Spec
+	case *gwapi.BackendTLSPolicy:
+		return KindBackendTLSPolicy, o.Spec
 	}
 	return "", nil
 }
 
 // apiKinds lists the kinds of the Gateway API with a translation of their own, each after those that it reads.
-func apiKinds() []string { return append([]string{KindGatewayClass, KindGateway}, RouteKinds()...) }
+func apiKinds() []string {
+	return append([]string{KindGatewayClass, KindGateway, KindBackendTLSPolicy}, RouteKinds()...)
+}
 
 // RouteKinds lists the kinds of the Gateway API's routes.
 func RouteKinds() []string {
@@ -183,6 +194,8 @@ type resultAPI struct {
 	class bool
 	// state is what routes need to know of a Gateway.
 	state *gatewayState
+	// policy is what routes need to know of a BackendTLSPolicy.
+	policy policyState
 	// serves are the host names that it serves on Gateways, attached the listeners that take the route.
 	serves   map[hostOn]struct{}
 	attached map[Ref][]string

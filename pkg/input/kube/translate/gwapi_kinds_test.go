@@ -6,7 +6,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwapi "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
@@ -95,7 +94,7 @@ var _ = Describe("Routes of the Gateway API", func() {
 	})
 
 	It("of connections take nothing that a GatewayHost has, nor a port of the proxy, nor the host of a narrower listener", func() {
-		c := &cluster{World: translate.New(proxies("gatehouse", "shop.web"), nil), secrets: map[translate.Ref]*corev1.Secret{}}
+		c := &cluster{World: translate.New(proxies("gatehouse", "shop.web"), nil), secrets: map[translate.Ref]metav1.Object{}}
 		c.apply(webService)
 		gatewayClusterOf(c)
 		c.apply(portHost("shop", "db", `fqdn: "*", mode: tcp, port: 9000`, "  proxy: shop.web", 3))

@@ -34,6 +34,12 @@ type ListenerResult struct {
 // RouteResult is the result for a route, for each parent that is a Gateway of this installation.
 type RouteResult struct{ Parents []ParentResult }
 
+// PolicyResult is the result for a BackendTLSPolicy, for each Gateway whose routes need it.
+type PolicyResult struct {
+	Conditions []Verdict
+	Ancestors  []gwapi.ParentReference
+}
+
 // ParentResult is the result for a parent of a route.
 type ParentResult struct {
 	Ref        gwapi.ParentReference

@@ -3,7 +3,7 @@ package translate_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/kube/translate"
@@ -12,7 +12,7 @@ import (
 // allowing returns a cluster in which namespaces may have these host names.
 func allowing(hosts translate.HostNames, documents ...string) *cluster {
 	GinkgoHelper()
-	c := &cluster{World: translate.New(proxies("gatehouse", "edge"), hosts), secrets: map[translate.Ref]*corev1.Secret{}}
+	c := &cluster{World: translate.New(proxies("gatehouse", "edge"), hosts), secrets: map[translate.Ref]metav1.Object{}}
 	c.apply(documents...)
 	return c
 }

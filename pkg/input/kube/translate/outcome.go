@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	gwapi "sigs.k8s.io/gateway-api/apis/v1"
+
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
@@ -231,6 +233,9 @@ func (w *World) describe(u *unit) *Object {
 	}
 	if g, ok := r.api.(*GatewayResult); ok {
 		o.API = w.withAttached(u.ref, g)
+	}
+	if p, ok := r.api.(*PolicyResult); ok {
+		o.API = w.withAncestors(u.object.(*gwapi.BackendTLSPolicy), p)
 	}
 	if u.ref.Kind == gatewayv1.KindRouteFilter {
 		o.Proxies = w.proxiesUsing(u.ref)

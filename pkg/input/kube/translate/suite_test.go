@@ -12,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	gwapi "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
@@ -28,7 +29,7 @@ func TestTranslate(t *testing.T) {
 // cluster is a World with the Secrets that exist in the cluster.
 type cluster struct {
 	*translate.World
-	secrets map[translate.Ref]*corev1.Secret
+	secrets map[translate.Ref]metav1.Object
 	// read are the Secrets that were read.
 	read []translate.Ref
 }
@@ -36,7 +37,7 @@ type cluster struct {
 // newCluster returns a cluster whose installation has the proxies gatehouse and edge.
 func newCluster(documents ...string) *cluster {
 	GinkgoHelper()
-	c := &cluster{World: translate.New(proxies("gatehouse", "edge"), nil), secrets: map[translate.Ref]*corev1.Secret{}}
+	c := &cluster{World: translate.New(proxies("gatehouse", "edge"), nil), secrets: map[translate.Ref]metav1.Object{}}
 	c.apply(documents...)
 	return c
 }
@@ -62,8 +63,8 @@ func (c *cluster) apply(documents ...string) {
 
 func (c *cluster) put(object metav1.Object) {
 	c.Upsert(object)
-	if s, ok := object.(*corev1.Secret); ok {
-		c.secrets[refOf(s)] = s
+	if ref := refOf(object); translate.IsFetched(ref.Kind) {
+		c.secrets[ref] = object
 	}
 }
 
@@ -112,6 +113,8 @@ func refOf(object metav1.Object) translate.Ref {
 		kind = "EndpointSlice"
 	case *corev1.Secret:
 		kind = "Secret"
+	case *corev1.ConfigMap:
+		kind = "ConfigMap"
 	}
 	return translate.Ref{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
@@ -125,6 +128,7 @@ func parse(text string) (list []metav1.Object) {
 		kinds := map[string]metav1.Object{
 			"GatewayHost": &gatewayv1.GatewayHost{}, "RouteFilter": &gatewayv1.RouteFilter{}, "GlobalConfig": &gatewayv1.GlobalConfig{},
 			"Consumer": &gatewayv1.Consumer{}, "ReferenceGrant": &gatewayv1.ReferenceGrant{}, "Service": &corev1.Service{}, "EndpointSlice": &discoveryv1.EndpointSlice{}, "Secret": &corev1.Secret{},
+			"ConfigMap": &corev1.ConfigMap{}, "BackendTLSPolicy": &gwapi.BackendTLSPolicy{},
 		}
 		object := kinds[head.Kind]
 		Expect(object).NotTo(BeNil(), doc)

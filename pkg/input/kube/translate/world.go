@@ -173,6 +173,9 @@ func (w *World) Upsert(object metav1.Object) {
 	case *corev1.Secret:
 		ref.Kind = KindSecret
 		w.putSecret(ref, &secretState{object: o})
+	case *corev1.ConfigMap:
+		ref.Kind = KindConfigMap
+		w.putSecret(ref, &secretState{object: authoritiesIn(o)})
 	default:
 		w.upsertAPI(ref, object)
 	}
@@ -188,6 +191,9 @@ func (w *World) Delete(ref Ref) {
 		w.claim(u, nil)
 		w.mark(ref)
 		w.markUsers(ref)
+		if ref.Kind == KindBackendTLSPolicy {
+			w.putPolicy(ref, nil)
+		}
 		return
 	}
 	switch ref.Kind {
@@ -201,7 +207,7 @@ func (w *World) Delete(ref Ref) {
 		w.putService(ref, nil)
 	case KindEndpointSlice:
 		w.putSlice(ref, nil)
-	case KindSecret:
+	case KindSecret, KindConfigMap:
 		w.SecretAbsent(ref)
 	}
 }
@@ -390,6 +396,8 @@ func (w *World) translate(u *unit) {
 		s.connections(u, tcpRoute(o))
 	case *gwapi.UDPRoute:
 		s.connections(u, udpRoute(o))
+	case *gwapi.BackendTLSPolicy:
+		s.backendTLSPolicy(o)
 	default:
 		if u.ref.Kind == kindProxy {
 			for _, p := range w.proxies {
@@ -411,7 +419,7 @@ func (w *World) translate(u *unit) {
 	if old.onAll != now.onAll {
 		w.replaceOnAll(old.onAll, now.onAll)
 	}
-	if old.class != now.class || !reflect.DeepEqual(old.state, now.state) {
+	if old.class != now.class || !reflect.DeepEqual(old.state, now.state) || old.policy != now.policy {
 		w.markUsers(u.ref)
 	}
 	if u.ref.Kind == kindProxy {
@@ -425,10 +433,11 @@ func (w *World) translate(u *unit) {
 			}
 		}
 	}
-	if !slices.Equal(old.proxies, now.proxies) || !maps.Equal(old.uses, now.uses) {
+	if !slices.Equal(old.proxies, now.proxies) || !maps.Equal(old.uses, now.uses) || !reflect.DeepEqual(old.attached, now.attached) {
 		for _, uses := range []map[Ref]struct{}{old.uses, now.uses} {
 			for dep := range uses {
 				w.touchFilter(dep)
+				w.touchPolicies(dep)
 			}
 		}
 	}
@@ -459,7 +468,7 @@ func (w *World) replaceUses(user Ref, old, now map[Ref]struct{}) {
 			w.users[dep] = of
 		}
 		of[user] = struct{}{}
-		if dep.Kind == KindSecret && w.secrets[dep] == nil {
+		if IsFetched(dep.Kind) && w.secrets[dep] == nil {
 			w.unread[dep] = true
 		}
 	}

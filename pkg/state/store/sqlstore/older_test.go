@@ -39,6 +39,7 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE service DROP COLUMN hsts_subdomains`,
 	`ALTER TABLE service DROP COLUMN client_ca_certificate`,
 	`ALTER TABLE service DROP COLUMN public`,
+	`ALTER TABLE upstream DROP COLUMN validation_alt_names`,
 	`ALTER TABLE upstream DROP COLUMN priority`,
 	`ALTER TABLE upstream DROP COLUMN zone`,
 	`ALTER TABLE upstream DROP COLUMN zone_min_count`,

@@ -20,7 +20,7 @@ func objectSpecs(h *harness) {
 			&model.Upstream{
 				Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, Priority: 7, Zone: "a", ZoneMinCount: 23, SlowStartSeconds: 24, DNS: "logical", DNSFamily: "all", DNSRefreshSeconds: 25, ProxyProtocol: "v1", HCType: model.HCTypeTCP, HCPath: "/h", HCHost: "h.example",
 				HCIntervalSeconds: 1, HCTimeoutSeconds: 2, HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 4,
-				Strategy: "maglev", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example",
+				Strategy: "maglev", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example", ValidationAltNames: "c.example",
 				TLSInsecure: true, ClientCertificate: "ca",
 				ConnectTimeoutSeconds: 11, IdleTimeoutSeconds: 12, KeepaliveIntervalSeconds: 13,
 				MaxConnections: 14, MaxPending: 15, MaxRequests: 16, MaxRetries: 17, RetryBudgetPercent: 21, RetryBudgetMinCount: 22,
