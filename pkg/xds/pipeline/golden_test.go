@@ -208,6 +208,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 	if g.HTTPS != nil {
 		listeners = append(listeners, *g.HTTPS)
 	}
+	listeners = append(listeners, g.More...)
 	if g.HTTP3 != nil {
 		listeners = append(listeners, *g.HTTP3)
 	}
