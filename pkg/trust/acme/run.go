@@ -205,10 +205,11 @@ func (w *Watch) do(ctx context.Context, what action, a *attempt, slots *int) {
 	bound, cancel := context.WithTimeout(ctx, a.want.bound())
 	defer cancel()
 	ended := false
+	apart := a.want.byDNS() || a.row.state.Test != nil // their slots are not those of orders
 	aside := time.AfterFunc(w.slowAfter, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if !ended && !a.want.byDNS() && w.slow < mostSlow {
+		if !ended && !apart && w.slow < mostSlow {
 			*slots--
 			w.slow++
 			slots = &w.slow
