@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -153,7 +154,8 @@ func (p *changePrinter) fieldsOf(obj model.Object) []string {
 	typ := reflect.TypeOf(obj).Elem()
 	names := make([]string, typ.NumField())
 	for i := 1; i < len(names); i++ { // the first is the ID
-		if name := typ.Field(i).Tag.Get("json"); name != "create_ts" && name != "update_ts" {
+		name := typ.Field(i).Tag.Get("json")
+		if name != "create_ts" && name != "update_ts" && !strings.HasSuffix(name, ",omitempty") { // which no call changes
 			names[i] = name
 		}
 	}
