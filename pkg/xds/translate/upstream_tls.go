@@ -14,7 +14,6 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/filter/seam"
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/ir"
-	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 )
 
 // systemAuthorities is the name that clusters use for the authorities of the system.
@@ -177,7 +176,7 @@ func isAddress(name string) bool {
 func subjectAltName(name string) *tlsv3.SubjectAltNameMatcher {
 	kind := tlsv3.SubjectAltNameMatcher_DNS
 	switch {
-	case model.IsURI(name):
+	case strings.Contains(name, "://"): // a URI
 		kind = tlsv3.SubjectAltNameMatcher_URI
 	case isAddress(name):
 		kind = tlsv3.SubjectAltNameMatcher_IP_ADDRESS

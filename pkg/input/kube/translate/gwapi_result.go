@@ -57,7 +57,8 @@ func verdict[T, R ~string](name T, good R, goodMessage string, reason R, message
 // Features are the names of what is supported of the Gateway API, sorted.
 func Features() []gwapi.FeatureName {
 	return []gwapi.FeatureName{
-		"GRPCRoute", "GRPCRouteNamedRouteRule", "Gateway", "GatewayAddressEmpty", "GatewayHTTPListenerIsolation",
+		"BackendTLSPolicy", "BackendTLSPolicySANValidation", "GRPCRoute", "GRPCRouteNamedRouteRule", "Gateway",
+		"GatewayAddressEmpty", "GatewayHTTPListenerIsolation",
 		"GatewayPort8080", "HTTPRoute", "HTTPRoute303RedirectStatusCode", "HTTPRoute307RedirectStatusCode",
 		"HTTPRoute308RedirectStatusCode", "HTTPRouteBackendProtocolH2C", "HTTPRouteBackendProtocolWebSocket",
 		"HTTPRouteBackendRequestHeaderModification", "HTTPRouteBackendTimeout", "HTTPRouteCORS",
