@@ -139,7 +139,7 @@ var _ = Describe("The commands that say what an object is, and why", func() {
 		c.good("detach", "service/shop", "proxy/gw", "--message=out of the way")
 		described := c.good("describe", "upstream", "blue", "-o", "table")
 		for _, line := range []string{
-			`upstream blue`, `  ip         10\.0\.0\.1`, `  port       8080`, `  weight     7`, `  \(34 fields with the default: --all\)`,
+			`upstream blue`, `  ip         10\.0\.0\.1`, `  port       8080`, `  weight     7`, `  \(35 fields with the default: --all\)`,
 			`attached to routes  shop/root`, `Accepted +yes +.*`, `2 +\S+ +local +PATCH /upstream/blue +1 +less for blue`,
 			`1 +\S+ +local +PUT /config +\d+ +from the file`,
 		} {

@@ -186,6 +186,6 @@ endpoints: [{addresses: [%q], conditions: {ready: true}}]
 			Eventually(func() string { return answererOver(authority, port, "plain.example") }).Should(Or(HaveSuffix("EOF"), HaveSuffix("connection reset by peer")))
 			Expect(answererOver(authority, port, "passed.example")).To(Equal("passed"))
 		}
-		Expect(e.listener("own-plain", "ResolvedRefs")()).To(Equal("False InvalidCertificateRef"))
+		Eventually(e.listener("own-plain", "ResolvedRefs")).Should(Equal("False InvalidCertificateRef"))
 	})
 })

@@ -219,3 +219,10 @@ func (l *lab) row(host string) row {
 	Expect(l.rows).To(HaveKey(host))
 	return *l.rows[host]
 }
+
+// first returns what is wanted for the first host.
+func (l *lab) first() wanted {
+	l.Watch.mu.Lock()
+	defer l.Watch.mu.Unlock()
+	return l.list[0]
+}

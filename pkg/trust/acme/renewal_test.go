@@ -90,7 +90,7 @@ var _ = Describe("The renewal of a certificate", func() {
 		Eventually(early, testkit.Patience).Should(Equal(2))
 		l.informed("shop.test")
 		l.pass(3 * time.Minute)
-		do, _ := next(l.list[0], new(l.row("shop.test")), l.opts.Now())
+		do, _ := next(l.first(), new(l.row("shop.test")), l.opts.Now())
 		Expect(do).To(Equal(wait), "four minutes now")
 	})
 
@@ -129,7 +129,7 @@ var _ = Describe("The renewal of a certificate", func() {
 		l.issued("shop.test")
 		Eventually(func() int { l.Watch.mu.Lock(); defer l.Watch.mu.Unlock(); return l.rows["shop.test"].state.Early }, testkit.Patience).Should(Equal(1))
 		l.informed("shop.test")
-		do, at := next(l.list[0], new(l.row("shop.test")), l.opts.Now())
+		do, at := next(l.first(), new(l.row("shop.test")), l.opts.Now())
 		Expect(do).To(Equal(wait))
 		Expect(at).To(BeTemporally("~", l.opts.Now().Add(time.Minute), time.Minute))
 	})
