@@ -196,7 +196,7 @@ var _ = Describe("The chart", Ordered, func() {
 	It("installs CustomResourceDefinitions that the API server accepts", func() {
 		files, err := filepath.Glob(chart + "/crds/*.yaml")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(files).To(HaveLen(4))
+		Expect(files).To(HaveLen(5))
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			Expect(err).NotTo(HaveOccurred())
