@@ -259,22 +259,29 @@ func cors(b *builder, p *plugin) (string, any, bool) {
 	credentials := get(b.file, p.config, "credentials", false)
 	plain := regexp.MustCompile(`^https?://[A-Za-z0-9.-]+(:[0-9]+)?$`)
 	origins := []any{}
-	for _, o := range get(b.file, p.config, "origins", []string{"*"}) {
+	listed := get(b.file, p.config, "origins", []string{})
+	all := len(listed) == 0 || slices.Contains(listed, "*")
+	if all {
+		listed = []string{"*"}
+	}
+	for _, o := range listed {
 		switch {
-		case o == "*" && credentials:
-			b.untranslated(p, false, "all origins with credentials would let every page act as the user: name the origins")
-			return "", nil, false
-		case o == "*" || plain.MatchString(o):
+		case all || plain.MatchString(o):
 			origins = append(origins, strings.ToLower(o))
 		default:
 			origins = append(origins, map[string]any{"regex": strings.TrimSuffix(strings.TrimPrefix(o, "^"), "$")})
 		}
 	}
 	config := map[string]any{"origins": origins, "credentials": credentials, "headers": get(b.file, p.config, "headers", []string{"*"})}
+	if all && credentials {
+		b.untranslated(p, false, "every page that a user opens acts as the user, as in Kong: name the origins")
+		config["any_origin_credentials"] = true
+	}
 	if methods := get(b.file, p.config, "methods", []string{}); len(methods) > 0 {
 		config["methods"] = slices.DeleteFunc(methods, func(m string) bool { return slices.Contains([]string{"OPTIONS", "TRACE", "CONNECT"}, m) })
 	}
-	if expose := get(b.file, p.config, "exposed_headers", []string{}); len(expose) > 0 {
+	expose := slices.DeleteFunc(get(b.file, p.config, "exposed_headers", []string{}), func(h string) bool { return credentials && h == "*" }) // a name then
+	if len(expose) > 0 {
 		config["expose"] = expose
 	}
 	if age := get(b.file, p.config, "max_age", -1); age >= 0 {
