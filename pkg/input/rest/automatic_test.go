@@ -68,7 +68,11 @@ var _ = Describe("Automatic certificates", func() {
 		for _, host := range []string{"b.test", "other.test"} {
 			Expect(test(editor, host).status).To(Equal(403), host)
 		}
-		Expect(a.send("GET", "/certificate/b.test/test", editor, "").status).To(Equal(200))
+		By("and the result is read by all, as the list of certificates is")
+		for _, token := range []string{editor, a.makeToken(adminToken, "sam", "viewer")} {
+			Expect(a.send("GET", "/certificate/b.test/test", token, "").status).To(Equal(200))
+			Expect(a.send("POST", "/certificate/b.test/test", token, "").status).To(Equal(403))
+		}
 		got = test(editor, "busy.a.test")
 		got.expectProblem(429, refused(429, "too_many_requests", "Too many tests", "2 tests of yours run already", "/certificate/busy.a.test/test"))
 		Expect(got.header.Get("Retry-After")).To(Equal("90"))

@@ -2,8 +2,14 @@ package rest_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	. "github.com/onsi/ginkgo/v2"
@@ -14,6 +20,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/diagnostics/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/input/tlsdir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/pipeline"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
@@ -104,6 +112,44 @@ var _ = Describe("Explain", func() {
 		Entry("that of the route alone, if it replaces the others", model.FilterFault, "a route_filter_fault fails it", "route_filter_fault slower fails it", `"refused_by":["/filter/slower"],`),
 		Entry("none, if none is stored", model.FilterCSRF, "an http_filter_csrf refuses it", "an http_filter_csrf refuses it", `"status":403,"request"`),
 	)
+
+	It("says where each certificate comes from, and why there is no newer one", func() {
+		names := []string{"mine", "file", "taken", "automatic:a.test", "automatic:b.test"}
+		a := startAPI(open, func(o *rest.Options) {
+			o.Certificates = ordered{{Host: "a.test"}, {Host: "b.test", Placeholder: true, Reason: "dns: none", Advice: "check A"}}
+			o.Live.Explain = func(context.Context, string, explain.Request) ([]inspect.Explained, error) {
+				tls := &explain.TLS{MinVersion: "1.2", MaxVersion: "1.3", ALPN: []string{}}
+				for _, name := range names {
+					tls.Others = append(tls.Others, explain.Certificate{Secret: name, Kind: "exact", Names: []string{}, KeyType: "RSA", Fingerprint: strings.Repeat("0", 64), NotAfter: time.Now().Add(36 * time.Hour)})
+				}
+				tls.Certificates = slices.Clone(tls.Others[:1])
+				return []inspect.Explained{{Answer: explain.Answer{Code: "no_host", Hosts: []explain.Host{}, Routes: []explain.Route{}, Filters: []explain.Filter{}, Steps: []explain.Step{}, TLS: tls}}}, nil
+			}
+		})
+		_, err := a.store.Write(context.Background(), store.Origin{Actor: tlsdir.Actor}, func(w store.Writer) error {
+			return errors.Join(w.Insert(&model.Secret{Name: "file", Type: model.SecretGeneric, Value: "v"}), w.Insert(&model.Secret{Name: "taken", Type: model.SecretGeneric, Value: "v"}))
+		})
+		Expect(err).NotTo(HaveOccurred())
+		a.given("/proxy", "Name=gw", "/secret", "Secret_name=mine&Secret_value=v")
+		Expect(a.put("/secret/taken", "Secret_value=w").status).To(Equal(200))
+		got := a.get(at(shopURL))
+		Expect(got.status).To(Equal(200), got.body)
+		var answer struct {
+			Data struct {
+				List []explain.Answer `json:"core_db_explain"`
+			}
+		}
+		Expect(json.Unmarshal([]byte(got.body), &answer)).To(Succeed())
+		var sources []string
+		for _, c := range answer.Data.List[0].TLS.Others {
+			sources = append(sources, strings.Join([]string{c.Secret, c.Source, c.Host, c.Error, c.Advice, strconv.Itoa(c.DaysLeft)}, " "))
+		}
+		Expect(sources).To(Equal([]string{
+			"mine secret    1", "file file    1", "taken secret    1", "automatic:a.test automatic a.test   1",
+			"automatic:b.test placeholder b.test dns: none check A 1",
+		}))
+		Expect(answer.Data.List[0].TLS.Certificates[0].Source).To(Equal("secret"))
+	})
 
 	It("accepts the client's address", func() {
 		var client netip.Addr
