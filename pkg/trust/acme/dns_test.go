@@ -2,10 +2,12 @@ package acme
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,6 +20,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
@@ -34,6 +37,13 @@ func hookOf(script string) (program, dir string) {
 func calling(program string, dns model.ACMEDNS) (*Watch, *authority) {
 	w := New(Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), DNSExec: program, Dial: (&net.Dialer{}).DialContext})
 	return w, &authority{name: "ca", config: &model.ACMEConfig{DNS: &dns}}
+}
+
+// refusing is a store that takes nothing.
+type refusing struct{ store.AutomaticCertificates }
+
+func (refusing) SaveAutomatic(context.Context, string, *store.Automatic) error {
+	return &model.Error{Kind: model.Conflict, Message: "another replica orders"}
 }
 
 var _ = Describe("A record in DNS", func() {
@@ -96,6 +106,34 @@ var _ = Describe("A record in DNS", func() {
 		}).WithTimeout(testkit.Patience).Should(BeTrue())
 	})
 
+	It("is not waited for either where a child of the program holds its output", func() {
+		program, _ := hookOf(`sleep 20 & exit 3`)
+		w, a := calling(program, model.ACMEDNS{Hook: "exec", Timeout: 5 * second})
+		Expect(w.callHook(context.Background(), a, call)).To(MatchError("the dns hook did not present the record: it ended with 3"))
+	})
+
+	DescribeTable("is not written by a webhook that answers", func(status int, body, want string) {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}))
+		DeferCleanup(server.Close)
+		w, a := calling("", model.ACMEDNS{Hook: "webhook", URL: server.URL})
+		w.opts.Store, w.opts.Authorities = refusing{}, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+		Expect(w.callHook(context.Background(), a, call)).To(MatchError("the dns webhook did not present the record: it answered " + want))
+	},
+		Entry("with another place", 302, "", "302"),
+		Entry("without end", 500, strings.Repeat("x", 1<<20), "500: "+strings.Repeat("x", hookOutput)),
+	)
+
+	It("is not written by a webhook that nobody has signed for", func() {
+		server := httptest.NewTLSServer(http.NotFoundHandler())
+		DeferCleanup(server.Close)
+		w, a := calling("", model.ACMEDNS{Hook: "webhook", URL: server.URL})
+		w.opts.Store, w.opts.Authorities = refusing{}, "none"
+		Expect(w.callHook(context.Background(), a, call)).To(MatchError(ContainSubstring("certificate signed by unknown authority")))
+	})
+
 	It("is not reached over a redirect, which would get the token", func() {
 		Expect(hookClient(nil, nil).CheckRedirect(nil, nil)).To(MatchError(http.ErrUseLastResponse))
 	})
@@ -112,6 +150,36 @@ var _ = Describe("A record in DNS", func() {
 		w, _ := calling("", model.ACMEDNS{})
 		w.opts.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("must not be called") }
 		Expect(w.missing(context.Background(), []string{"127.0.0.1:9"}, call.record)).To(And(HavePrefix("127.0.0.1:9 cannot be asked"), ContainSubstring("must not be called")))
+	})
+
+	It("is removed by a hook that is there, and is left without one", func() {
+		const hook = `,"dns":{"hook":"exec"}`
+		w, _ := calling("/hook", model.ACMEDNS{})
+		lost := want(model.ACMEConfig{}) // its authority has no hook any more
+		w.list, w.set = []wanted{lost}, setOf(configOf("a", ""), configOf("b", hook))
+		Expect(w.removalOf("shop.test").from.name).To(Equal("b"))
+		w.opts.DNSExec = ""
+		Expect(w.removalOf("shop.test").from).To(BeNil(), "no command line names it")
+		w.opts.Store = refusing{}
+		r := &row{state: state{Records: []txtRecord{call.record}}}
+		w.remove(context.Background(), w.removalOf("shop.test"), r)
+		Expect(r.state.Records).To(HaveLen(1))
+		Expect(r.state.Removal.Error).To(Equal("no globalconfig has a dns hook any more"))
+	})
+
+	It("is stored before it is written, of 8 at most", func() {
+		program, dir := hookOf(`touch called`)
+		w, from := calling(program, model.ACMEDNS{Hook: "exec", NoLookup: true})
+		w.opts.Store = refusing{}
+		a := &attempt{watch: w, want: want(model.ACMEConfig{})}
+		a.want.from = from
+		for n := range 9 {
+			challenge := protocol.Challenge{Identifier: protocol.Identifier{Value: "shop.test"}, KeyAuthorization: strconv.Itoa(n)}
+			Expect(a.publish(context.Background(), challenge)).NotTo(Succeed())
+		}
+		Expect(a.row.state.Records).To(HaveLen(8))
+		Expect(a.row.state.Records[7].Value).To(Equal((&protocol.Challenge{KeyAuthorization: "8"}).DNS01KeyAuthorization()))
+		Expect(filepath.Join(dir, "called")).NotTo(BeAnExistingFile())
 	})
 
 	It("is removed again and again, and given up at last", func() {

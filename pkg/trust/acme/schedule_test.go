@@ -170,6 +170,9 @@ var _ = Describe("What is due", func() {
 		info.again = 1000 * day
 		s.follow(info, start)
 		Expect(s.InfoAt).To(Equal(start.Add(day)), "it is asked at least once a day")
+		info.again = time.Second
+		s.follow(info, start)
+		Expect(s.InfoAt).To(Equal(start.Add(time.Minute)), "and not all the time")
 	})
 })
 

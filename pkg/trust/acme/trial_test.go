@@ -1,6 +1,7 @@
 package acme
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -62,6 +63,21 @@ var _ = Describe("A test", func() {
 		end("a.test")
 		end("c.test")
 		Expect(begin("c.test", "team")).To(Succeed())
+	})
+
+	It("does not begin while as many run as may, or while an order answers for its host", func() {
+		Expect(begin("shop.test", "")).To(Succeed())
+		w.trials["shop.test"].state.Due = now.Add(time.Second)
+		startAll := func() time.Duration { return w.startTrials(context.Background(), nil, now) } // without a group, it cannot
+		Expect(startAll()).To(Equal(time.Second))
+		w.trials["shop.test"].state.Due = time.Time{}
+		w.testing = mostTrials
+		Expect(startAll()).To(Equal(longestLook))
+		w.testing = 0
+		w.rows["shop.test"] = &row{state: state{Token: "own"}}
+		Expect(startAll()).To(Equal(longestLook))
+		delete(w.rows, "shop.test")
+		Expect(func() { startAll() }).To(Panic(), "it would begin now")
 	})
 
 	It("is of hosts that can be ordered for only", func() {
