@@ -122,4 +122,23 @@ var _ = Describe("The listeners of a Gateway at several ports", func() {
 		Eventually(e.listener("own", "Accepted")).Should(Equal("False PortUnavailable"))
 		Expect(e.listener("tcp", "Accepted")()).To(Equal("True Accepted"))
 	})
+
+	It("are not programmed while another program has the port of one", func() {
+		e := newEdge(nil)
+		e.service("blue", backend("blue"))
+		taken, err := net.Listen("tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(taken.Close)
+		const usual = "  - {name: http, port: 80, protocol: HTTP}"
+		e.listeners(usual)
+		e.route(e.place, "all", "  hostnames: [a.example]\n  rules: [{backendRefs: [{name: blue, port: 80}]}]")
+		e.expect("a.example", "200 blue")
+		Eventually(e.condition("gateway", "web", "Programmed")).Should(HavePrefix("True Programmed"))
+		e.listeners(fmt.Sprintf(usual+"\n  - {name: second, port: %d, protocol: HTTP}", taken.Addr().(*net.TCPAddr).Port))
+		Eventually(e.condition("gateway", "web", "Programmed")).Should(MatchRegexp(`^False Invalid .*cannot bind`))
+		Expect(e.listener("second", "Programmed")()).To(Equal("False Invalid"))
+		e.expect("a.example", "200 blue")
+		e.listeners(usual)
+		Eventually(e.condition("gateway", "web", "Programmed")).Should(HavePrefix("True Programmed"))
+	})
 })

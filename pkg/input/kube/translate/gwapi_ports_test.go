@@ -60,6 +60,57 @@ var _ = Describe("The listeners of a Gateway", func() {
 		Expect(routes).To(Equal([]string{"all[]", "one[8080]", "two[81 82]"}))
 	})
 
+	It("that are refused are no port, and a route is not served at their port", func() {
+		c := gatewayCluster()
+		c.gateway("web", "{name: one, port: 80, protocol: HTTP}", "{name: same, port: 80, protocol: HTTP}", "{name: two, port: 81, protocol: HTTP}")
+		c.httpRoute("shop", "{name: web}", "a.example", 1)
+		step := c.step()
+		Expect(reasons(step)).To(Equal([]string{"one HostnameConflict", "same HostnameConflict", "two Accepted"}))
+		proxy, routes := portsOf(step)
+		Expect(proxy).To(Equal(model.Ports{{Port: 81}}))
+		Expect(routes).To(Equal([]string{"shop[81]"}), "the Envoys have 8080, too")
+	})
+
+	It("for HTTPS only have routes that plain HTTP does not reach", func() {
+		c := gatewayCluster()
+		c.put(secret("shop/pair", "tls.crt", pems.cert, "tls.key", pems.key))
+		c.gateway("web", "{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: pair}]}}")
+		c.httpRoute("shop", "{name: web}", "a.example", 1)
+		var schemes []string
+		for _, op := range c.step().Ops {
+			if r, ok := op.Object.(*model.Route); ok {
+				for _, h := range r.Config.Headers {
+					schemes = append(schemes, h.Name+" "+*h.Exact)
+				}
+			}
+		}
+		Expect(schemes).To(Equal([]string{"x-forwarded-proto https"}))
+	})
+
+	DescribeTable("serve nothing if the Gateway asks for", func(spec, want string) {
+		c := gatewayCluster()
+		c.apply("kind: Gateway\nmetadata: {name: web, namespace: shop}\nspec: {gatewayClassName: gatehouse, listeners: [{name: http, port: 80, protocol: HTTP}], " + spec + "}")
+		c.httpRoute("shop", "{name: web}", "a.example", 1)
+		step := c.step()
+		v := objectIn(step, "Gateway shop/web").API.(*translate.GatewayResult).Conditions[0]
+		Expect(fmt.Sprint(v.True, " ", v.Reason)).To(Equal("false " + want))
+		Expect(links(step)).To(BeEmpty())
+	},
+		Entry("certificates of clients", `tls: {frontend: {default: {validation: {caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}}}`, "Invalid"),
+		Entry("parameters", "infrastructure: {parametersRef: {group: a.example, kind: Limits, name: few}}", "InvalidParameters"),
+		Entry("an address", "addresses: [{value: 192.0.2.1}]", "UnsupportedAddress"),
+	)
+
+	It("are ports of a proxy of the installation that has the name of the Gateway", func() {
+		c := gatewayCluster()
+		c.SetProxies(proxies("shop.web"))
+		c.gateway("web", "{name: one, port: 80, protocol: HTTP}", "{name: two, port: 81, protocol: HTTP}")
+		step := c.step()
+		proxy, _ := portsOf(step)
+		Expect(proxy).To(Equal(model.Ports{{Port: 81}, {Port: 8080}}))
+		Expect(objectIn(step, "Gateway shop/web").Made).To(ContainElement(translate.Made{Key: model.ProxyKey("shop.web")}), "what Envoys refuse of it is the Gateway's")
+	})
+
 	It("of mode Terminate pass nothing on without their certificate", func() {
 		c := gatewayCluster()
 		c.gateway("web", "{name: tls, port: 443, protocol: TLS, tls: {mode: Terminate, certificateRefs: [{name: none}]}}")

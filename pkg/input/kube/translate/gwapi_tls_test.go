@@ -95,4 +95,44 @@ var _ = Describe("A BackendTLSPolicy", func() {
 		Expect(upstream(step).ValidationSubjectName).To(Equal("web.example"))
 		Expect(policyOf(step, "shop/a")).To(Equal("true Accepted, true ResolvedRefs, shop/web"))
 	})
+
+	DescribeTable("gives its Service nothing with", func(spec, want string) {
+		c := withRoute()
+		c.apply(configMap("shop", fmt.Sprintf("ca.crt: %q", pems.authority)))
+		c.policy("shop", "own", early, spec)
+		step := c.step()
+		Expect(links(step)).To(ConsistOf(HaveSuffix("/filter/invalid-backend_500")))
+		Expect(policyOf(step, "shop/own")).To(Equal(want + ", shop/web"))
+	},
+		Entry("a name that is two", "validation: {wellKnownCACertificates: System, hostname: web.example, subjectAltNames: [{type: URI, uri: \"spiffe://a.example/shop,evil.example\"}]}",
+			"false Invalid, true ResolvedRefs"),
+		Entry("a wildcard", "validation: {wellKnownCACertificates: System, hostname: web.example, subjectAltNames: [{type: Hostname, hostname: \"*.example\"}]}",
+			"false Invalid, true ResolvedRefs"),
+		Entry("a name that Envoys cannot verify", "validation: {wellKnownCACertificates: System, hostname: a..b}", "false Invalid, true ResolvedRefs"),
+		Entry("options", "options: {a: b}, "+system, "false Invalid, true ResolvedRefs"),
+		Entry("other authorities", "validation: {wellKnownCACertificates: Other, hostname: web.example}", "false Invalid, true ResolvedRefs"),
+		Entry("authorities of another kind", `validation: {hostname: web.example, caCertificateRefs: [{group: "", kind: Service, name: ca}]}`, "false NoValidCACertificate, false InvalidKind"),
+		Entry("authorities of another group", `validation: {hostname: web.example, caCertificateRefs: [{group: a.example, kind: ConfigMap, name: ca}]}`, "false NoValidCACertificate, false InvalidKind"),
+	)
+
+	It("of a port comes before one of all ports, whatever their age", func() {
+		c := withRoute()
+		c.apply("apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\nspec: {ports: [{port: 80, name: plain}]}")
+		c.policy("shop", "all", early, system)
+		c.apply(fmt.Sprintf("kind: BackendTLSPolicy\nmetadata: {name: port, namespace: shop, creationTimestamp: %q}\nspec: {targetRefs: [{group: \"\", kind: Service, name: web, sectionName: plain}], "+
+			"validation: {wellKnownCACertificates: System, hostname: port.example}}", late))
+		Expect(upstream(c.step()).ValidationSubjectName).To(Equal("port.example"))
+		c.remove("BackendTLSPolicy shop/port")
+		Expect(upstream(c.step()).ValidationSubjectName).To(Equal("web.example"))
+	})
+
+	It("is one for GRPCRoutes, too, whose requests are HTTP/2", func() {
+		c := gatewayCluster()
+		c.gateway("web", "{name: http, port: 80, protocol: HTTP}")
+		c.route("GRPCRoute", "calls", early, "rules: [{backendRefs: [{name: web, port: 80}]}]")
+		Expect(upstream(c.step()).Protocol).To(Equal("h2c"))
+		c.policy("shop", "own", early, system)
+		u := upstream(c.step())
+		Expect([]string{u.Protocol, u.ValidationSubjectName}).To(Equal([]string{"h2", "web.example"}))
+	})
 })

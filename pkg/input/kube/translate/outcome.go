@@ -233,6 +233,12 @@ func (w *World) describe(u *unit) *Object {
 	}
 	if g, ok := r.api.(*GatewayResult); ok {
 		o.API = w.withAttached(u.ref, g)
+		// An Envoy that refuses a listener refuses the proxy, also one of the installation.
+		if r.state != nil {
+			if key := model.ProxyKey(r.state.proxy); r.made[key].object == nil {
+				o.Made = append(o.Made, Made{Key: key})
+			}
+		}
 	}
 	if p, ok := r.api.(*PolicyResult); ok {
 		o.API = w.withAncestors(u.object.(*gwapi.BackendTLSPolicy), p)
