@@ -43,6 +43,8 @@ var _ = Describe("a service of mode tcp, tls or udp", func() {
 		two.Routes[0].Upstreams = append(two.Routes[0].Upstreams, other)
 		path := l4Tree(model.ModeTLS, 1, 1, "a.example")
 		path.Routes[0].Route.Prefix = "/a"
+		ports := l4Tree(model.ModeTCP, 1, 1, "*")
+		ports.Routes[0].Route.Config.Ports = []int{81}
 		hidden := l4Tree(model.ModeTLS, 1, 1, "a.example")
 		hidden.Routes[0].Upstreams[0].Protocol = "tls"
 		routes := l4Tree(model.ModeTCP, 1, 1, "*")
@@ -53,7 +55,7 @@ var _ = Describe("a service of mode tcp, tls or udp", func() {
 			"has filter where of type vh_filter_ipaccess": l4Tree(model.ModeTCP, 1, 1, "*", &model.Filter{
 				Name: "where", Type: model.FilterIPAccess, Config: `{"deny_countries":["DE"]}`,
 			}),
-			"whose key cannot be opened": sealed, "only their weights may differ": two, "Route_prefix must be": path,
+			"whose key cannot be opened": sealed, "only their weights may differ": two, "Route_prefix must be": path, "may have timeouts.idle": ports,
 			"which has Upstream_protocol tls": hidden, "has 2 routes": routes,
 		} {
 			open := func(string, string) (string, error) { return "", errors.New("another key") }

@@ -251,6 +251,8 @@ var _ = DescribeTable("Route_config", func(prefix, config string, bad ...string)
 		"query":[{"name":"q","invert":true}],"timeouts":{"request":"25h"},"retries":{"attempts":-1,"on":["always"]}}`,
 		"Route_config.match", "Route_config.methods[0]", "Route_config.headers[0].name", "Route_config.headers[1]",
 		"Route_config.query[0].invert", "Route_config.timeouts.request", "Route_config.retries.attempts", "Route_config.retries.on[0]"),
+	Entry("ports out of range, or twice", "/", `{"ports":[0,80,80,65536]}`, "Route_config.ports[0]", "Route_config.ports[2]", "Route_config.ports[3]"),
+	Entry("too many ports", "/", `{"ports":[`+strings.Repeat("1,", 100)+`1]}`, "Route_config.ports"),
 	Entry("the longest times", "/", `{"timeouts":{"request":"24h","idle":"24h"},"retries":{"attempts":100,"per_try":"24h"}}`),
 	Entry("times that are too long", "/", `{"timeouts":{"request":"24h0m0.001s","idle":"-1ms"},"retries":{"attempts":101,"per_try":"-1ms"}}`,
 		"Route_config.timeouts.request", "Route_config.timeouts.idle", "Route_config.retries.attempts", "Route_config.retries.per_try"),

@@ -58,6 +58,10 @@ var _ = Describe("A file of Kong", func() {
 		Entry("basic-auth with a short password", "{name: basic-auth}", "consumers:\n- username: ann\n  basicauth_credentials: [{username: ann, password: short}]\n", "kong-closed",
 			"line 6: plugin basic-auth (shop): there is no user with a password that can be used; its routes answer 503",
 			"line 9: consumer ann: the password of ann has fewer than 12 bytes: it is left out"),
+		Entry("basic-auth with a hash, which is no password", "{name: basic-auth}", "_transform: false\nconsumers:\n- username: ann\n"+
+			"  basicauth_credentials: [{username: ann, password: 5f4dcc3b5aa765d61d8327deb882cf99}]\n", "kong-closed",
+			"line 6: plugin basic-auth (shop): there is no user with a password that can be used; its routes answer 503",
+			"line 10: consumer ann: with _transform: false, passwords are hashed in a form that nothing else verifies: that of ann is left out"),
 		Entry("an empty acl", "{name: acl}", "", "kong-closed", "line 6: plugin acl (shop): has neither allow nor deny; its routes answer 503"),
 		Entry("jwt with a short secret", "{name: jwt}", "consumers:\n- username: acme\n  jwt_secrets: [{key: me, secret: s}]\n", "kong-closed",
 			"line 6: plugin jwt (shop): needs a place for the token, and one to 10 credentials that can be used, which are named by iss; its routes answer 503",
