@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -39,6 +40,14 @@ func (g gateway) seen(host, key string, headers ...string) string {
 		return fmt.Sprint(res.StatusCode)
 	}
 	return strings.Join(echo.Headers["X-Consumer-Name"], "+") + " in " + strings.Join(echo.Headers["X-Consumer-Groups"], "+")
+}
+
+// explained returns a function that returns how a request is explained.
+func (g gateway) explained(query string) func() (string, error) {
+	return func() (string, error) {
+		a, err := g.API.Get(limit(), "/proxy/gatehouse/explain?"+query)
+		return a.Body, err
+	}
 }
 
 // consumer creates a Consumer.
@@ -82,6 +91,7 @@ var _ = Describe("A consumer of a cluster", func() {
 		Eventually(func() string { return g.seen(host, key("mobile")) }).Should(Equal(acme))
 		Eventually(shop.row("consumer", "acme")).Should(Equal(`acme ["gold"] True True Programmed`))
 		Expect(g.seen(host, key("web"))).To(Equal("403"), "a key of nobody")
+		Eventually(g.explained("url=http://" + host + "/&header=" + url.QueryEscape("x-api-key: "+key("mobile")))).Should(ContainSubstring("consumer " + shop.namespace + ".acme"))
 
 		By("what another namespace can write")
 		evil.consumer("acme", "groups: [gold], keys: [{secretName: partners, key: mobile}]")

@@ -2,6 +2,7 @@ package acme
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/pem"
 	"errors"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	protocol "github.com/mholt/acmez/v3/acme"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/state/store"
@@ -37,6 +39,30 @@ func hookOf(script string) (program, dir string) {
 func calling(program string, dns model.ACMEDNS) (*Watch, *authority) {
 	w := New(Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), DNSExec: program, Dial: (&net.Dialer{}).DialContext})
 	return w, &authority{name: "ca", config: &model.ACMEConfig{DNS: &dns}}
+}
+
+// nameServer answers a query over TCP with a TXT record; an empty value means that there is none.
+func nameServer(value string) net.Conn {
+	client, server := net.Pipe()
+	go func() {
+		defer func() { _ = server.Close() }()
+		query := make([]byte, 512)
+		n, err := server.Read(query)
+		var m dnsmessage.Message
+		if err != nil || m.Unpack(query[2:n]) != nil {
+			return
+		}
+		m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
+		if value != "" {
+			header := dnsmessage.ResourceHeader{Name: m.Questions[0].Name, Type: dnsmessage.TypeTXT, Class: dnsmessage.ClassINET}
+			m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.TXTResource{TXT: []string{value}}}}
+		}
+		if answer, err := m.AppendPack(make([]byte, 2)); err == nil {
+			binary.BigEndian.PutUint16(answer, uint16(len(answer)-2)) //nolint:gosec // a short answer
+			_, _ = server.Write(answer)
+		}
+	}()
+	return client
 }
 
 // refusing is a store that takes nothing.
@@ -167,6 +193,34 @@ var _ = Describe("A record in DNS", func() {
 		Expect(r.state.Removal.Error).To(Equal("no globalconfig has a dns hook any more"))
 	})
 
+	It("is removed by as many calls at the same time as there are slots", func() {
+		w, _ := calling("", model.ACMEDNS{})
+		w.rows["shop.test"] = &row{state: state{Records: []txtRecord{call.record}}}
+		startAll := func() time.Duration { return w.startRemovals(context.Background(), nil, start) } // without a group, it cannot
+		w.removing = mostProofs
+		Expect(startAll()).To(Equal(longestLook))
+		w.removing = 0
+		w.rows["shop.test"].state.Removal.At = start.Add(time.Second)
+		Expect(startAll()).To(Equal(time.Second))
+		Expect(func() { w.startRemovals(context.Background(), nil, start.Add(time.Second)) }).To(Panic(), "it would begin now")
+	})
+
+	It("is not forgotten with a host that is gone", func() {
+		w, _ := calling("", model.ACMEDNS{})
+		test := &trial{Began: []time.Time{start}, Ended: start}
+		w.trials["gone.test"] = &row{state: state{Test: test, Records: []txtRecord{call.record}}}
+		w.rows["gone.test"] = &row{state: state{Records: []txtRecord{call.record}}}
+		w.unused["gone.test"] = start
+		later := start.Add(365 * day)
+		tests, orders := func() { w.discardTrials(context.Background(), nil, later) }, func() { w.discardUnused(context.Background(), nil, later) }
+		Expect(tests).NotTo(Panic())
+		Expect(orders).NotTo(Panic())
+		w.trials["gone.test"].state.Records, w.rows["gone.test"].state.Records = nil, nil
+		Expect(tests).To(Panic(), "without a group, it cannot")
+		delete(w.running, "gone.test")
+		Expect(orders).To(Panic())
+	})
+
 	It("is stored before it is written, of 8 at most", func() {
 		program, dir := hookOf(`touch called`)
 		w, from := calling(program, model.ACMEDNS{Hook: "exec", NoLookup: true})
@@ -180,6 +234,17 @@ var _ = Describe("A record in DNS", func() {
 		Expect(a.row.state.Records).To(HaveLen(8))
 		Expect(a.row.state.Records[7].Value).To(Equal((&protocol.Challenge{KeyAuthorization: "8"}).DNS01KeyAuthorization()))
 		Expect(filepath.Join(dir, "called")).NotTo(BeAnExistingFile())
+	})
+
+	It("can be seen when all resolvers have its value", func() {
+		w, _ := calling("", model.ACMEDNS{})
+		w.opts.Dial = func(_ context.Context, _, at string) (net.Conn, error) {
+			return nameServer(map[string]string{"one:53": "value", "two:53": "value", "old:53": "other"}[at]), nil
+		}
+		missing := func(resolvers ...string) string { return w.missing(context.Background(), resolvers, call.record) }
+		Expect(missing("one:53", "two:53")).To(BeEmpty())
+		Expect(missing("one:53", "old:53")).To(Equal("old:53 has another value"))
+		Expect(missing("one:53", "none:53")).To(Equal("none:53 has no such record"))
 	})
 
 	It("is removed again and again, and given up at last", func() {
