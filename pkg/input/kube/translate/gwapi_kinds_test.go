@@ -10,6 +10,7 @@ import (
 	gwapi "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/core/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/input/kube/translate"
 )
 
@@ -44,6 +45,26 @@ func links(step translate.Step) (list []string) {
 var _ = Describe("Routes of the Gateway API", func() {
 	const early, late = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 	const other = "apiVersion: v1\nkind: Service\nmetadata: {name: other, namespace: shop}\nspec: {ports: [{port: 80}]}"
+
+	It("answer 500 in the place of a backend with a filter that only a rule can have", func() {
+		c := gatewayCluster()
+		c.gateway("web", "{name: http, port: 80, protocol: HTTP}")
+		c.route("HTTPRoute", "shop", early, "rules: [{backendRefs: [{name: web, port: 80, filters: [{type: ExtensionRef, extensionRef: {group: gateway.gatehouse.dev, kind: RouteFilter, name: login}}]}]}]")
+		Expect(links(c.step())).To(ConsistOf(ContainSubstring("/filter/")))
+	})
+
+	DescribeTable("let pages act as the user only if they say so:", func(credentials, want string) {
+		c := gatewayCluster()
+		c.gateway("web", "{name: http, port: 80, protocol: HTTP}")
+		c.route("HTTPRoute", "pages", early, `rules: [{filters: [{type: CORS, cors: {allowOrigins: ["*"]`+credentials+`}}], backendRefs: [{name: web, port: 80}]}]`)
+		f := find[*model.Filter](c.step(), model.FilterKey("shop.pages_rule-0-cors"))
+		Expect(string(f.Config)).To(Equal(want))
+	},
+		Entry("not by default", "", `{"expose":null,"headers":null,"max_age":5,"methods":[],"origins":["*"]}`),
+		Entry("not if they forbid it", ", allowCredentials: false", `{"expose":null,"headers":null,"max_age":5,"methods":[],"origins":["*"]}`),
+		Entry("then also those of any origin", ", allowCredentials: true, exposeHeaders: ['*', x-total]",
+			`{"any_origin_credentials":true,"credentials":true,"expose":["x-total"],"headers":null,"max_age":5,"methods":[],"origins":["*"]}`),
+	)
 
 	It("are closed without the RouteFilter that a rule names", func() {
 		c := gatewayCluster()
