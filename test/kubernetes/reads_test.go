@@ -26,6 +26,7 @@ var resources = map[string][2]string{
 	"udproute":         {"gateway.networking.k8s.io/v1", "udproutes"},
 	"grpcroute":        {"gateway.networking.k8s.io/v1", "grpcroutes"},
 	"lease":            {"coordination.k8s.io/v1", "leases"},
+	"listenerset":      {"gateway.networking.k8s.io/v1", "listenersets"},
 	"backendtlspolicy": {"gateway.networking.k8s.io/v1", "backendtlspolicies"},
 }
 

@@ -100,6 +100,7 @@ func gatewayAPIKinds() []kind {
 	return []kind{
 		{gvk: api.WithKind(translate.KindGatewayClass), object: &gwapi.GatewayClass{}, global: true, optional: true, without: without},
 		{gvk: api.WithKind(translate.KindGateway), object: &gwapi.Gateway{}, optional: true, without: without},
+		{gvk: api.WithKind(translate.KindListenerSet), object: &gwapi.ListenerSet{}, optional: true, without: "ListenerSets are not served"},
 		{gvk: api.WithKind(translate.KindHTTPRoute), object: &gwapi.HTTPRoute{}, optional: true, without: without},
 		{gvk: api.WithKind(translate.KindGRPCRoute), object: &gwapi.GRPCRoute{}, optional: true, without: "GRPCRoutes are not served"},
 		{gvk: api.WithKind(translate.KindTLSRoute), object: &gwapi.TLSRoute{}, optional: true, without: "TLSRoutes are not served"},

@@ -42,6 +42,16 @@ func cachedAPIObjects(ctx context.Context, watch *kube.Watch, controller string)
 			add(translate.KindGateway, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.Gateway(o, b) })
 		}
 	}
+	if watch.HasRead(translate.KindListenerSet) {
+		var list gwapi.ListenerSetList
+		if err := watch.Cache().List(ctx, &list); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			add(translate.KindListenerSet, o, func(b *translate.Object) kubestatus.Shape { return kubestatus.ListenerSet(o, b) })
+		}
+	}
 	if watch.HasRead(translate.KindBackendTLSPolicy) {
 		var list gwapi.BackendTLSPolicyList
 		if err := watch.Cache().List(ctx, &list); err != nil {

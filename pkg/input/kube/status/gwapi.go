@@ -180,6 +180,9 @@ func (s gateway) Wanted(f conditions.Facts, before any, now time.Time) (any, boo
 		programmed.Status, programmed.Reason, programmed.Message = metav1.ConditionFalse, string(gwapi.GatewayReasonInvalid), accepted.Message
 	}
 	status := gwapi.GatewayStatus{Addresses: result.Addresses, AttachedListenerSets: was.AttachedListenerSets}
+	if result.Sets > 0 || was.AttachedListenerSets != nil { // an older CustomResourceDefinition has no such field
+		status.AttachedListenerSets = &result.Sets
+	}
 	status.Conditions = withOthers(append(own, programmed), was.Conditions)
 	conditions.Since(status.Conditions, was.Conditions, now)
 	for _, l := range result.Listeners {

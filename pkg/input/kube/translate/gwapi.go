@@ -15,6 +15,7 @@ import (
 const (
 	KindGatewayClass = "GatewayClass"
 	KindGateway      = "Gateway"
+	KindListenerSet  = "ListenerSet"
 	KindHTTPRoute    = "HTTPRoute"
 	KindGRPCRoute    = "GRPCRoute"
 	KindTLSRoute     = "TLSRoute"
@@ -31,6 +32,8 @@ const (
 	// kindHosts stands for the host names of a Gateway, kindFront for the Services in front of it.
 	kindHosts = "hosts of Gateway"
 	kindFront = "Services of Gateway"
+	// kindSets stands for the ListenerSets of a Gateway.
+	kindSets = "ListenerSets of Gateway"
 	// kindHolder stands for the GatewayHost that has a host name of a proxy.
 	kindHolder = "holder of host"
 )
@@ -49,6 +52,8 @@ type gatewayAPI struct {
 	hostCount map[Ref]map[hostOn]int
 	// fronts are the Services in front of Gateways.
 	fronts map[Ref]map[Ref]struct{}
+	// sets are the ListenerSets of Gateways.
+	sets map[Ref]map[Ref]struct{}
 	// policies are the BackendTLSPolicies of Services.
 	policies map[Ref]map[Ref]struct{}
 }
@@ -63,7 +68,7 @@ type hostOn struct {
 func newGatewayAPI() gatewayAPI {
 	return gatewayAPI{
 		apiGrants: map[string]map[string]*gwapi.ReferenceGrant{}, labels: map[string]map[string]string{},
-		hostCount: map[Ref]map[hostOn]int{}, fronts: map[Ref]map[Ref]struct{}{}, policies: map[Ref]map[Ref]struct{}{},
+		hostCount: map[Ref]map[hostOn]int{}, fronts: map[Ref]map[Ref]struct{}{}, sets: map[Ref]map[Ref]struct{}{}, policies: map[Ref]map[Ref]struct{}{},
 	}
 }
 
@@ -86,6 +91,12 @@ func (w *World) upsertAPI(ref Ref, object metav1.Object) {
 		if o, ok := object.(*gwapi.BackendTLSPolicy); ok {
 			w.putPolicy(ref, o)
 		}
+		if o, ok := object.(*gwapi.ListenerSet); ok {
+			w.putSet(ref, o)
+		}
+		if kind == KindGateway && !reflect.DeepEqual(was, spec) {
+			w.markSets(ref)
+		}
 		w.putUnit(ref, object, reflect.DeepEqual(was, spec))
 	}
 }
@@ -97,6 +108,8 @@ func apiUnit(object metav1.Object) (kind string, spec any) {
 		return KindGatewayClass, o.Spec
 	case *gwapi.Gateway:
 		return KindGateway, o.Spec
+	case *gwapi.ListenerSet:
+		return KindListenerSet, o.Spec
 	case *gwapi.HTTPRoute:
 		return KindHTTPRoute, o.Spec
 	case *gwapi.GRPCRoute:
@@ -115,7 +128,7 @@ func apiUnit(object metav1.Object) (kind string, spec any) {
 
 // apiKinds lists the kinds of the Gateway API with a translation of their own, each after those that it reads.
 func apiKinds() []string {
-	return append([]string{KindGatewayClass, KindGateway, KindBackendTLSPolicy}, RouteKinds()...)
+	return append([]string{KindGatewayClass, KindListenerSet, KindGateway, KindBackendTLSPolicy}, RouteKinds()...)
 }
 
 // RouteKinds lists the kinds of the Gateway API's routes.
@@ -194,9 +207,13 @@ type resultAPI struct {
 	class bool
 	// state is what routes need to know of a Gateway.
 	state *gatewayState
+	// set is what a Gateway needs to know of a ListenerSet, sets what became of those of a Gateway.
+	set  *setState
+	sets map[Ref]*SetResult
 	// policy is what routes need to know of a BackendTLSPolicy.
 	policy policyState
-	// serves are the host names that it serves on Gateways, attached the listeners that take the route.
+	// serves are the host names that it serves on Gateways, attached the listeners that take the route, by their Gateway or
+	// ListenerSet.
 	serves   map[hostOn]struct{}
 	attached map[Ref][]string
 }

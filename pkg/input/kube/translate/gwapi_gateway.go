@@ -27,12 +27,16 @@ type gatewayState struct {
 
 // listenerState is what routes need to know of a listener.
 type listenerState struct {
+	// owner is the Gateway or the ListenerSet that has it.
+	owner    Ref
 	name     string
 	port     int32
 	protocol gwapi.ProtocolType
 	entry
 	// host is a name, *.SUFFIX or *.
 	host string
+	// decrypts says that it needs a certificate.
+	decrypts bool
 	// kinds are the kinds of routes that it takes, from and selector from which namespaces.
 	kinds    []string
 	from     gwapi.FromNamespaces
@@ -82,7 +86,7 @@ func (s *scope) gateway(o *gwapi.Gateway) {
 	ports := portsOfListeners(o.Spec.Listeners, proxy)
 	valid := 0
 	for i := range o.Spec.Listeners {
-		l, r := s.listener(o, i, ports)
+		l, r := s.readListener(&o.Spec.Listeners[i], i).decide(ports, refusedListener(&o.Spec.Listeners[i], o.Spec.Listeners, ports))
 		if reason != "" && l.refused == "" {
 			l.refused, r.Served = message, false
 		}
@@ -91,17 +95,6 @@ func (s *scope) gateway(o *gwapi.Gateway) {
 		}
 		state.listeners, result.Listeners = append(state.listeners, l), append(result.Listeners, r)
 	}
-	state.own = []entry{{"http", proxy.HTTPPort}, {"https", proxy.HTTPSPort}}
-	if state.ports = state.portsForRoutes(); at < 0 {
-		proxy.Ports = state.ports
-		s.make(proxy, "")
-		s.filtersOfAll(proxy.Name)
-	}
-	for i, l := range state.listeners {
-		if l.refused == "" && modeOf(l.protocol) == "" && s.hostService(state, l.host, fmt.Sprintf("spec.listeners[%d]", i)) != "" {
-			s.serves[hostOn{s.of, l.host, l.entry}] = struct{}{}
-		}
-	}
 	accepted := verdict(gwapi.GatewayConditionAccepted, gwapi.GatewayReasonAccepted,
 		"it is a part of the configuration, as proxy "+state.proxy, reason, message)
 	if reason == "" && valid < len(result.Listeners) {
@@ -109,6 +102,22 @@ func (s *scope) gateway(o *gwapi.Gateway) {
 		accepted.True = valid > 0 || slices.ContainsFunc(state.listeners, func(l listenerState) bool { return l.refused == "" })
 	}
 	result.Conditions = []Verdict{accepted}
+	result.Sets = s.attachSets(o, state, ports, accepted.True)
+	state.own = []entry{{"http", proxy.HTTPPort}, {"https", proxy.HTTPSPort}}
+	if state.ports = state.portsForRoutes(); at < 0 {
+		proxy.Ports = state.ports
+		s.make(proxy, "")
+		s.filtersOfAll(proxy.Name)
+	}
+	for i, l := range state.listeners { // those of the Gateway come first
+		path := fmt.Sprintf("spec.listeners[%d]", i)
+		if l.owner != s.of {
+			path = "spec.allowedListeners"
+		}
+		if l.refused == "" && modeOf(l.protocol) == "" && s.hostService(state, l.host, path) != "" {
+			s.serves[hostOn{s.of, l.host, l.entry}] = struct{}{}
+		}
+	}
 }
 
 // refusedGateway says what of a Gateway cannot be done as a whole.
@@ -124,46 +133,9 @@ func refusedGateway(o *gwapi.Gateway) (reason gwapi.GatewayConditionReason, mess
 	return "", ""
 }
 
-// listener reads a listener.
-func (s *scope) listener(o *gwapi.Gateway, i int, ports listenerPorts) (listenerState, ListenerResult) {
-	spec := &o.Spec.Listeners[i]
-	l := listenerState{
-		name: string(spec.Name), port: spec.Port, protocol: spec.Protocol, host: hostname(spec.Hostname),
-		entry: entry{strings.ToLower(string(spec.Protocol)), ports.of(spec)},
-		from:  gwapi.NamespacesFromSame,
-	}
-	r := ListenerResult{Name: spec.Name, SupportedKinds: []gwapi.RouteGroupKind{}}
-	resolved, why := s.routesOf(spec, &l, &r)
-	accepted, conflict, message := refusedListener(spec, o.Spec.Listeners, ports)
-	decrypts := spec.Protocol == gwapi.HTTPSProtocolType || spec.Protocol == gwapi.TLSProtocolType && !isPassthrough(spec)
-	if accepted == "" && conflict == "" && decrypts {
-		if bad, text := s.certificates(spec, i, &l); bad != "" {
-			resolved, why = bad, text
-		}
-	}
-	if accepted != "" || conflict != "" {
-		l.refused = message
-	}
-	if l.refused == "" && decrypts && len(l.secrets) == 0 && modeOf(spec.Protocol) != "" {
-		l.refused = why // without a certificate, connections would be passed on as they are
-	}
-	r.Served = l.refused == "" && (!decrypts || len(l.secrets) > 0) && resolved == ""
-	conflicted := Verdict{string(gwapi.ListenerConditionConflicted), false, string(gwapi.ListenerReasonNoConflicts), "no other listener wants the same"}
-	if conflict != "" {
-		conflicted = Verdict{string(gwapi.ListenerConditionConflicted), true, string(conflict), message}
-		accepted = conflict
-	}
-	r.Conditions = []Verdict{
-		verdict(gwapi.ListenerConditionAccepted, gwapi.ListenerReasonAccepted, "it is a part of the configuration", accepted, message),
-		conflicted,
-		verdict(gwapi.ListenerConditionResolvedRefs, gwapi.ListenerReasonResolvedRefs, "every object that it names exists and may be used", resolved, why),
-	}
-	return l, r
-}
-
 // routesOf reads which routes a listener takes.
-func (s *scope) routesOf(spec *gwapi.Listener, l *listenerState, r *ListenerResult) (reason gwapi.ListenerConditionReason, message string) {
-	can := kindsOf(spec.Protocol)
+func (s *scope) routesOf(spec *gwapi.Listener, reading *listenerReading) (reason gwapi.ListenerConditionReason, message string) {
+	l, can := &reading.state, kindsOf(spec.Protocol)
 	l.kinds = can
 	if a := spec.AllowedRoutes; a != nil {
 		if n := a.Namespaces; n != nil {
@@ -185,7 +157,7 @@ func (s *scope) routesOf(spec *gwapi.Listener, l *listenerState, r *ListenerResu
 	}
 	group := gwapi.Group(gwapi.GroupName)
 	for _, kind := range l.kinds {
-		r.SupportedKinds = append(r.SupportedKinds, gwapi.RouteGroupKind{Group: &group, Kind: gwapi.Kind(kind)})
+		reading.kinds = append(reading.kinds, gwapi.RouteGroupKind{Group: &group, Kind: gwapi.Kind(kind)})
 	}
 	return reason, message
 }
@@ -207,33 +179,6 @@ func kindsOf(protocol gwapi.ProtocolType) []string {
 		return []string{KindUDPRoute}
 	}
 	return nil
-}
-
-// refusedListener says why a listener serves nothing.
-func refusedListener(spec *gwapi.Listener, all []gwapi.Listener, ports listenerPorts) (accepted, conflict gwapi.ListenerConditionReason, message string) {
-	same := 0
-	for _, l := range all {
-		if l.Port == spec.Port && l.Protocol == spec.Protocol && hostname(l.Hostname) == hostname(spec.Hostname) {
-			same++
-		}
-	}
-	switch {
-	case kindsOf(spec.Protocol) == nil:
-		return gwapi.ListenerReasonUnsupportedProtocol, "", fmt.Sprintf("the protocol %s is not supported: use HTTP, HTTPS, TLS, TCP or UDP", spec.Protocol)
-	case spec.Protocol != gwapi.UDPProtocolType && ports.shared[spec.Port]:
-		return "", gwapi.ListenerReasonProtocolConflict, fmt.Sprintf("listeners of several protocols want port %d", spec.Port)
-	case same > 1:
-		return "", gwapi.ListenerReasonHostnameConflict, fmt.Sprintf("another listener has the same host name on port %d", spec.Port)
-	case ports.of(spec) == 0:
-		return gwapi.ListenerReasonPortUnavailable, "", fmt.Sprintf("its Envoys have no port for it: another listener has port %d there", ports.wanted(spec.Port))
-	case portOwner(spec.Protocol) == "" && ports.proxy.PortRefusal(&model.Service{Mode: modeOf(spec.Protocol), Port: int(spec.Port)}) != "":
-		return gwapi.ListenerReasonPortUnavailable, "", "it " + ports.proxy.PortRefusal(&model.Service{Mode: modeOf(spec.Protocol), Port: int(spec.Port)})
-	case spec.Protocol == gwapi.HTTPSProtocolType && spec.TLS != nil && text(spec.TLS.Mode, string(gwapi.TLSModeTerminate)) != string(gwapi.TLSModeTerminate):
-		return gwapi.ListenerReasonUnsupportedValue, "", "tls.mode must be Terminate for protocol HTTPS"
-	case spec.TLS != nil && len(spec.TLS.Options) > 0:
-		return gwapi.ListenerReasonUnsupportedValue, "", "tls.options: none is supported"
-	}
-	return "", "", ""
 }
 
 // certificates makes the secrets of a listener.
@@ -316,17 +261,22 @@ func (s *scope) hostService(g *gatewayState, host, path string) string {
 func wildcardless(host string) string { return strings.Replace(host, "*", "_", 1) }
 
 // takes reports whether a listener takes routes of a namespace.
-func (s *scope) takes(g *gatewayState, l *listenerState) bool {
-	switch l.from {
+func (s *scope) takes(l *listenerState) bool {
+	return s.selects(l.from, l.selector, l.owner.Namespace, s.of.Namespace)
+}
+
+// selects reports whether the owner of a namespace allows what is in another one.
+func (s *scope) selects(from gwapi.FromNamespaces, by *metav1.LabelSelector, own, namespace string) bool {
+	switch from {
 	case gwapi.NamespacesFromAll:
 		return true
 	case gwapi.NamespacesFromSame:
-		return s.of.Namespace == g.ref.Namespace
+		return namespace == own
 	case gwapi.NamespacesFromSelector:
-		s.use(Ref{Kind: KindNamespace, Name: s.of.Namespace})
-		of, known := s.world.labels[s.of.Namespace]
-		selector, err := metav1.LabelSelectorAsSelector(l.selector)
-		return known && err == nil && l.selector != nil && selector.Matches(labels.Set(of))
+		s.use(Ref{Kind: KindNamespace, Name: namespace})
+		of, known := s.world.labels[namespace]
+		selector, err := metav1.LabelSelectorAsSelector(by)
+		return known && err == nil && by != nil && selector.Matches(labels.Set(of))
 	}
 	return false
 }
@@ -405,30 +355,4 @@ func (w *World) putFront(ref Ref, old, now *corev1.Service) {
 	}
 	change(old, false)
 	change(now, true)
-}
-
-// countAttached returns how many routes each listener of a Gateway takes.
-func (w *World) countAttached(gateway Ref) map[string]int32 {
-	n := map[string]int32{}
-	for user := range w.users[gateway] {
-		if r := w.resultOf(user); r != nil {
-			for _, name := range r.attached[gateway] {
-				n[name]++
-			}
-		}
-	}
-	return n
-}
-
-// withAttached returns the result of a Gateway with the number of routes.
-func (w *World) withAttached(ref Ref, r *GatewayResult) *GatewayResult {
-	if r == nil {
-		return nil
-	}
-	n, counted := w.countAttached(ref), *r
-	counted.Listeners = slices.Clone(r.Listeners)
-	for i := range counted.Listeners {
-		counted.Listeners[i].Attached = n[string(counted.Listeners[i].Name)]
-	}
-	return &counted
 }

@@ -55,7 +55,7 @@ func portsOfListeners(list []gwapi.Listener, proxy *model.Proxy) listenerPorts {
 		}
 		protocols[l.Port] = l.Protocol
 		owner := portOwner(l.Protocol)
-		if usual := map[gwapi.ProtocolType]int32{gwapi.HTTPProtocolType: 80, gwapi.HTTPSProtocolType: 443}[owner]; p.own[owner] == 0 || l.Port == usual {
+		if p.own[owner] == 0 || l.Port == usualPort(owner) {
 			p.own[owner] = l.Port
 		}
 		if owner == "" {
@@ -69,6 +69,26 @@ func portsOfListeners(list []gwapi.Listener, proxy *model.Proxy) listenerPorts {
 		}
 	}
 	return p
+}
+
+// join takes the port of a listener of a ListenerSet, unless another listener has it. The proxy's own ports are those of
+// the Gateway's listeners; if it has none, of any at 80 and 443. So a set changes the port of no other one.
+func (p *listenerPorts) join(l *gwapi.Listener) {
+	switch owner := portOwner(l.Protocol); {
+	case l.Protocol == gwapi.UDPProtocolType, p.own[owner] == l.Port:
+	case owner == "":
+		p.taken[int(l.Port)] = cmp.Or(p.taken[int(l.Port)], l.Port)
+	case p.own[owner] == 0 && l.Port == usualPort(owner):
+		p.own[owner] = l.Port
+	default:
+		port := p.wanted(l.Port)
+		p.taken[port] = cmp.Or(p.taken[port], l.Port)
+	}
+}
+
+// usualPort returns the port that URLs need not name.
+func usualPort(protocol gwapi.ProtocolType) int32 {
+	return map[gwapi.ProtocolType]int32{gwapi.HTTPProtocolType: 80, gwapi.HTTPSProtocolType: 443}[protocol]
 }
 
 // wanted returns the port of the Envoys for a port that is not the proxy's own.
@@ -86,6 +106,8 @@ func (p *listenerPorts) wanted(port int32) int {
 func (p *listenerPorts) of(l *gwapi.Listener) int {
 	owner := portOwner(l.Protocol)
 	switch {
+	case owner == "" && l.Protocol == gwapi.TCPProtocolType && p.taken[int(l.Port)] != l.Port:
+		return 0
 	case owner == "":
 		return int(l.Port)
 	case p.own[owner] == l.Port && owner == gwapi.HTTPSProtocolType:

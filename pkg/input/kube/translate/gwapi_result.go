@@ -18,9 +18,17 @@ type GatewayResult struct {
 	Conditions []Verdict
 	Listeners  []ListenerResult
 	Addresses  []gwapi.GatewayStatusAddress
+	// Sets counts the ListenerSets that are accepted.
+	Sets int32
 }
 
-// ListenerResult is the result for a listener of a Gateway.
+// SetResult is the result for a ListenerSet.
+type SetResult struct {
+	Conditions []Verdict
+	Listeners  []ListenerResult
+}
+
+// ListenerResult is the result for a listener of a Gateway or ListenerSet.
 type ListenerResult struct {
 	Name           gwapi.SectionName
 	SupportedKinds []gwapi.RouteGroupKind
@@ -66,7 +74,7 @@ func Features() []gwapi.FeatureName {
 		"HTTPRouteParentRefPort", "HTTPRoutePathRedirect", "HTTPRoutePathRewrite", "HTTPRoutePortRedirect",
 		"HTTPRouteQueryParamMatching", "HTTPRouteRequestMirror", "HTTPRouteRequestMultipleMirrors",
 		"HTTPRouteRequestPercentageMirror", "HTTPRouteRequestTimeout", "HTTPRouteResponseHeaderModification",
-		"HTTPRouteSchemeRedirect", "ReferenceGrant", "TCPRoute", "TLSRoute", "TLSRouteModeMixed", "TLSRouteModeTerminate",
+		"HTTPRouteSchemeRedirect", "ListenerSet", "ReferenceGrant", "TCPRoute", "TLSRoute", "TLSRouteModeMixed", "TLSRouteModeTerminate",
 		"UDPRoute",
 	}
 }

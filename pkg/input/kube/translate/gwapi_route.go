@@ -91,14 +91,21 @@ func (s *scope) httpRoute(o *gwapi.HTTPRoute, order precedenceOf) {
 	}
 }
 
-// gatewayOf returns the Gateway that a parent is; nil if it does not exist, or is another controller's.
+// gatewayOf returns the Gateway that a parent is, or that the ListenerSet is for which it is; nil if it does not exist, or is another controller's.
 func (s *scope) gatewayOf(ref *gwapi.ParentReference) *gatewayState {
-	if text(ref.Group, gwapi.GroupName) != gwapi.GroupName || text(ref.Kind, KindGateway) != KindGateway {
+	to := s.parentNamed(ref)
+	if text(ref.Group, gwapi.GroupName) != gwapi.GroupName || to.Kind != KindGateway && to.Kind != KindListenerSet {
 		return nil
 	}
-	to := Ref{KindGateway, text(ref.Namespace, s.of.Namespace), string(ref.Name)}
 	s.use(to)
 	r := s.world.resultOf(to)
+	if to.Kind == KindListenerSet {
+		if r == nil || r.set == nil {
+			return nil
+		}
+		s.use(r.set.gateway)
+		r = s.world.resultOf(r.set.gateway)
+	}
 	if r == nil || r.state == nil {
 		return nil
 	}
@@ -106,18 +113,27 @@ func (s *scope) gatewayOf(ref *gwapi.ParentReference) *gatewayState {
 	return r.state
 }
 
-// attach finds the listeners of a Gateway that take the route, and adds the hosts that it then serves. The reason says
+// parentNamed returns what a route names as its parent.
+func (s *scope) parentNamed(ref *gwapi.ParentReference) Ref {
+	return Ref{text(ref.Kind, KindGateway), text(ref.Namespace, s.of.Namespace), string(ref.Name)}
+}
+
+// attach finds the listeners of a Gateway, or of one of its ListenerSets, that take the route, and adds the hosts that it then serves. The reason says
 // why there are none; empty means that there are some.
 func (s *scope) attach(
 	hostnames []gwapi.Hostname, ref *gwapi.ParentReference, g *gatewayState, add func(*listenerState, []string) (gwapi.RouteConditionReason, string),
 ) (reason gwapi.RouteConditionReason, message string) {
-	reason, message = gwapi.RouteReasonNoMatchingParent, "the Gateway has no listener with this sectionName and port"
+	reason, message = gwapi.RouteReasonNoMatchingParent, "the parent has no listener with this sectionName and port"
+	owner := s.parentNamed(ref)
 	for i := range g.listeners {
 		l := &g.listeners[i]
+		if l.owner != owner {
+			continue
+		}
 		if ref.SectionName != nil && string(*ref.SectionName) != l.name || ref.Port != nil && *ref.Port != l.port {
 			continue
 		}
-		if !slices.Contains(l.kinds, s.of.Kind) || !s.takes(g, l) {
+		if !slices.Contains(l.kinds, s.of.Kind) || !s.takes(l) {
 			reason, message = rank(reason, message, gwapi.RouteReasonNotAllowedByListeners, "allowedRoutes of the listener does not allow it")
 			continue
 		}
@@ -126,8 +142,8 @@ func (s *scope) attach(
 			reason, message = rank(reason, message, gwapi.RouteReasonNoMatchingListenerHostname, "no host name of it is one of the listener's")
 			continue
 		}
-		if names := s.attached[g.ref]; !slices.Contains(names, l.name) {
-			s.attached[g.ref] = append(names, l.name)
+		if names := s.attached[owner]; !slices.Contains(names, l.name) {
+			s.attached[owner] = append(names, l.name)
 		}
 		if l.refused != "" {
 			reason, message = rank(reason, message, gwapi.RouteReasonNoMatchingParent, "listener "+l.name+" serves nothing: "+l.refused)

@@ -271,6 +271,9 @@ func (w *World) withAncestors(o *gwapi.BackendTLSPolicy, p *PolicyResult) *Polic
 		for user := range w.users[policiesOf(service)] {
 			if r := w.resultOf(user); r != nil {
 				for g := range r.attached {
+					if set := w.resultOf(g); g.Kind == KindListenerSet && set != nil && set.set != nil {
+						g = set.set.gateway
+					}
 					gateways[g] = struct{}{}
 				}
 			}

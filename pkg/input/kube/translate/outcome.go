@@ -232,12 +232,19 @@ func (w *World) describe(u *unit) *Object {
 		Problems: r.allProblems(), API: r.api,
 	}
 	if g, ok := r.api.(*GatewayResult); ok {
-		o.API = w.withAttached(u.ref, g)
+		counted := *g
+		counted.Listeners = w.withAttached(u.ref, g.Listeners)
+		o.API = &counted
 		// An Envoy that refuses a listener refuses the proxy, also one of the installation.
 		if r.state != nil {
 			if key := model.ProxyKey(r.state.proxy); r.made[key].object == nil {
 				o.Made = append(o.Made, Made{Key: key})
 			}
+		}
+	}
+	if r.set != nil {
+		if said := w.setResult(u.ref, r.set); said != nil {
+			o.API = said
 		}
 	}
 	if p, ok := r.api.(*PolicyResult); ok {

@@ -128,7 +128,8 @@ func parse(text string) (list []metav1.Object) {
 		kinds := map[string]metav1.Object{
 			"GatewayHost": &gatewayv1.GatewayHost{}, "RouteFilter": &gatewayv1.RouteFilter{}, "GlobalConfig": &gatewayv1.GlobalConfig{},
 			"Consumer": &gatewayv1.Consumer{}, "ReferenceGrant": &gatewayv1.ReferenceGrant{}, "Service": &corev1.Service{}, "EndpointSlice": &discoveryv1.EndpointSlice{}, "Secret": &corev1.Secret{},
-			"ConfigMap": &corev1.ConfigMap{}, "BackendTLSPolicy": &gwapi.BackendTLSPolicy{}, "Gateway": &gwapi.Gateway{},
+			"ConfigMap": &corev1.ConfigMap{}, "BackendTLSPolicy": &gwapi.BackendTLSPolicy{}, "ListenerSet": &gwapi.ListenerSet{},
+			"Gateway": &gwapi.Gateway{}, "HTTPRoute": &gwapi.HTTPRoute{},
 		}
 		object := kinds[head.Kind]
 		Expect(object).NotTo(BeNil(), doc)

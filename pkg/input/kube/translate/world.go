@@ -191,8 +191,13 @@ func (w *World) Delete(ref Ref) {
 		w.claim(u, nil)
 		w.mark(ref)
 		w.markUsers(ref)
-		if ref.Kind == KindBackendTLSPolicy {
+		switch ref.Kind {
+		case KindBackendTLSPolicy:
 			w.putPolicy(ref, nil)
+		case KindListenerSet:
+			w.putSet(ref, nil)
+		case KindGateway:
+			w.markSets(ref)
 		}
 		return
 	}
@@ -386,6 +391,8 @@ func (w *World) translate(u *unit) {
 		s.gatewayClass(o)
 	case *gwapi.Gateway:
 		s.gateway(o)
+	case *gwapi.ListenerSet:
+		s.listenerSet(o)
 	case *gwapi.HTTPRoute:
 		s.httpRoute(o, precedence)
 	case *gwapi.GRPCRoute:
@@ -419,20 +426,14 @@ func (w *World) translate(u *unit) {
 	if old.onAll != now.onAll {
 		w.replaceOnAll(old.onAll, now.onAll)
 	}
-	if old.class != now.class || !reflect.DeepEqual(old.state, now.state) || old.policy != now.policy {
+	if old.class != now.class || !reflect.DeepEqual(old.state, now.state) || old.policy != now.policy || !reflect.DeepEqual(old.set, now.set) {
 		w.markUsers(u.ref)
 	}
 	if u.ref.Kind == kindProxy {
 		return
 	}
 	w.touched[u.ref] = struct{}{}
-	if !reflect.DeepEqual(old.attached, now.attached) {
-		for _, of := range []map[Ref][]string{old.attached, now.attached} {
-			for gateway := range of {
-				w.touched[gateway] = struct{}{} // its listeners count them
-			}
-		}
-	}
+	w.touchOwners(old, now)
 	if !slices.Equal(old.proxies, now.proxies) || !maps.Equal(old.uses, now.uses) || !reflect.DeepEqual(old.attached, now.attached) {
 		for _, uses := range []map[Ref]struct{}{old.uses, now.uses} {
 			for dep := range uses {
