@@ -154,7 +154,7 @@ var _ = Describe("A list of a cluster", func() {
 		operators.filter("offices", "list_addresses", `{"addresses":["192.0.2.0/24"]}`)
 		g.expect(there, "403")
 		Expect(g.request(here, "/")).To(Equal("200 blue"))
-		Eventually(g.explained("url=http://"+there+"/&address=127.0.0.1")).Should(ContainSubstring("list " + operators.namespace + ".offices_addresses"))
+		Eventually(g.explained("url=http://" + there + "/&address=127.0.0.1")).Should(ContainSubstring("list " + operators.namespace + ".offices_addresses"))
 
 		By("deleting it")
 		shop.kubectl("delete", "routefilter", "offices")
