@@ -82,21 +82,7 @@ func (r *remote) showCertificateTest(ctx context.Context, host string, patience 
 }
 
 func (r *remote) askCertificateTest(ctx context.Context, req client.Request) (raw json.RawMessage, test certificateTest, err error) {
-	err = r.call(ctx, func() error {
-		answer, err := r.Do(ctx, req)
-		if err != nil {
-			return err
-		}
-		list, err := answer.Elements()
-		if err == nil && len(list) != 1 {
-			err = errors.New("the answer of the server has no test")
-		}
-		if err == nil {
-			raw = list[0]
-		}
-		return err
-	})
-	if err != nil {
+	if raw, err = r.askTest(ctx, req); err != nil {
 		return nil, test, err
 	}
 	if err := json.Unmarshal(raw, &test); err != nil {

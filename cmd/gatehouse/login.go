@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,10 +80,10 @@ type loginTested struct {
 	Steps []struct{ Step, Result, Message, Advice string }
 }
 
-func (r *remote) showLoginTest(cmd *cobra.Command, req client.Request) error {
-	var raw json.RawMessage
-	err := r.call(cmd.Context(), func() error {
-		answer, err := r.Do(cmd.Context(), req)
+// askTest makes a call whose answer is one test.
+func (r *remote) askTest(ctx context.Context, req client.Request) (raw json.RawMessage, err error) {
+	err = r.call(ctx, func() error {
+		answer, err := r.Do(ctx, req)
 		if err != nil {
 			return err
 		}
@@ -95,6 +96,11 @@ func (r *remote) showLoginTest(cmd *cobra.Command, req client.Request) error {
 		}
 		return err
 	})
+	return raw, err
+}
+
+func (r *remote) showLoginTest(cmd *cobra.Command, req client.Request) error {
+	raw, err := r.askTest(cmd.Context(), req)
 	if err != nil {
 		return err
 	}

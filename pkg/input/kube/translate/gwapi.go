@@ -92,7 +92,8 @@ func (w *World) upsertAPI(ref Ref, object metav1.Object) {
 			w.putPolicy(ref, o)
 		}
 		if o, ok := object.(*gwapi.ListenerSet); ok {
-			w.putSet(ref, o)
+			old, _ := w.objectOf(ref).(*gwapi.ListenerSet)
+			w.putSet(ref, old, o)
 		}
 		if kind == KindGateway && !reflect.DeepEqual(was, spec) {
 			w.markSets(ref)

@@ -43,30 +43,36 @@ func gatewayOfSet(o *gwapi.ListenerSet) (Ref, bool) {
 		text(p.Group, gwapi.GroupName) == gwapi.GroupName && text(p.Kind, KindGateway) == KindGateway
 }
 
-// putSet records the Gateway of a ListenerSet, before its unit has the object; nil if it is gone.
-func (w *World) putSet(ref Ref, o *gwapi.ListenerSet) {
-	if old, ok := w.objectOf(ref).(*gwapi.ListenerSet); ok && o != nil && old != nil &&
-		reflect.DeepEqual(old.Spec.ParentRef, o.Spec.ParentRef) && old.CreationTimestamp.Equal(&o.CreationTimestamp) {
+// putSet records the Gateway of a ListenerSet in the place of the one that it had; nil means that it was not there, or is
+// gone.
+func (w *World) putSet(ref Ref, old, now *gwapi.ListenerSet) {
+	if old != nil && now != nil && reflect.DeepEqual(old.Spec.ParentRef, now.Spec.ParentRef) &&
+		old.CreationTimestamp.Equal(&now.CreationTimestamp) {
 		return
 	}
-	for gateway, of := range w.sets {
-		if _, had := of[ref]; had {
-			if delete(of, ref); len(of) == 0 {
-				delete(w.sets, gateway)
-			}
-			w.markUsers(setsOf(gateway))
+	change := func(o *gwapi.ListenerSet, there bool) {
+		if o == nil {
+			return
 		}
-	}
-	if o == nil {
-		return
-	}
-	if gateway, is := gatewayOfSet(o); is {
-		if w.sets[gateway] == nil {
-			w.sets[gateway] = map[Ref]struct{}{}
+		gateway, is := gatewayOfSet(o)
+		if !is {
+			return
 		}
-		w.sets[gateway][ref] = struct{}{}
+		of := w.sets[gateway]
+		if of == nil {
+			of = map[Ref]struct{}{}
+			w.sets[gateway] = of
+		}
+		if delete(of, ref); there {
+			of[ref] = struct{}{}
+		}
+		if len(of) == 0 {
+			delete(w.sets, gateway)
+		}
 		w.markUsers(setsOf(gateway))
 	}
+	change(old, false)
+	change(now, true)
 }
 
 // touchOwners notes that the results of ListenerSets, which their Gateway decides, and the listeners that count routes may

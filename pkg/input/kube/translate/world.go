@@ -187,6 +187,9 @@ func (w *World) Delete(ref Ref) {
 		if o, ok := u.object.(*gatewayv1.GlobalConfig); ok {
 			w.setExempt(ref, exemptionsOf(o), nil)
 		}
+		if o, ok := u.object.(*gwapi.ListenerSet); ok {
+			w.putSet(ref, o, nil)
+		}
 		u.object = nil
 		w.claim(u, nil)
 		w.mark(ref)
@@ -194,8 +197,6 @@ func (w *World) Delete(ref Ref) {
 		switch ref.Kind {
 		case KindBackendTLSPolicy:
 			w.putPolicy(ref, nil)
-		case KindListenerSet:
-			w.putSet(ref, nil)
 		case KindGateway:
 			w.markSets(ref)
 		}
