@@ -141,4 +141,20 @@ var _ = Describe("A host that does not answer", func() {
 		l.issued("shop.test")
 		Expect(l.Attempts()["failed"]).To(BeZero(), "all others still wait for their answers")
 	})
+
+	It("has no slot of orders while it is tested", func() {
+		l := newLab(testkit.PebbleOptions{}, "")
+		l.order("a.bad.test")
+		l.issued("a.bad.test")
+		l.stop()
+		l.hangs.Store(".bad.test")
+		l.patience = 50 * time.Millisecond
+		l.start()
+		l.issued("a.bad.test")
+		_, err := l.StartTest(context.Background(), "a.bad.test", "")
+		Expect(err).NotTo(HaveOccurred())
+		slots := func() []int { l.Watch.mu.Lock(); defer l.Watch.mu.Unlock(); return []int{l.testing, l.slow} }
+		Eventually(slots, testkit.Patience).Should(Equal([]int{1, 0}))
+		Consistently(slots, 20*l.patience).Should(Equal([]int{1, 0}))
+	})
 })

@@ -80,6 +80,17 @@ var _ = Describe("A ListenerSet", func() {
 		Entry("by other labels", "from: Selector, selector: {matchLabels: {a: c}}", "false NotAllowed"),
 	)
 
+	It("reads no Secret before its Gateway allows it", func() {
+		c := gatewayCluster()
+		c.gatewayFor("from: None", http)
+		c.set("team", "own", 1, https(443, "app.example", ""))
+		c.step()
+		Expect(c.UsedSecrets()).To(BeEmpty())
+		c.gatewayFor(all, http)
+		c.step()
+		Expect(c.UsedSecrets()).To(Equal([]translate.Ref{{Kind: "Secret", Namespace: "team", Name: "pair"}}))
+	})
+
 	It("has its own routes, and the Gateway's have none of its listeners", func() {
 		c := gatewayCluster()
 		c.gatewayFor(all, http)
